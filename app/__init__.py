@@ -1,0 +1,1 @@
+"""Composition: settings, the library, the command line."""

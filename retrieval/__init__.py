@@ -1,0 +1,1 @@
+"""Finding and fitting: embed, search, fuse, prune, assemble in document order."""

@@ -1,0 +1,1 @@
+"""The language model behind one small protocol. Knows nothing of documents."""

@@ -1,0 +1,1 @@
+"""One file a way to reach a language model."""

@@ -73,3 +73,34 @@ class Pruner(Protocol):
             not overlapping; empty where nothing helps.
         """
         ...
+
+
+class Shelf(Protocol):
+    """What searching needs of a library; ``memory.store.Store`` is one.
+
+    Only documents that are wholly read are seen. Chunk numbers are never used twice.
+    """
+
+    def generation(self) -> int:
+        """Grows with every document that is added or deleted, by any process."""
+        ...
+
+    def document_ids(self) -> set[str]:
+        """All documents."""
+        ...
+
+    def chunk_ids(self, document_id: str) -> NDArray[np.int64]:
+        """Numbers of a document's chunks in document order, ascending, [num_chunks]."""
+        ...
+
+    def vectors(self, document_id: str, embedder: str) -> Vectors | None:
+        """Unit vectors of a document's chunks, float32 [num_chunks, dim]; None if never made."""
+        ...
+
+    def chunk_texts(self, document_id: str) -> list[tuple[str, str]]:
+        """(header, text) of a document's chunks, in order; header: title and section path."""
+        ...
+
+    def places(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, Span]]:
+        """Document and span of each chunk number; unknown (deleted) numbers are left out."""
+        ...

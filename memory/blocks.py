@@ -28,8 +28,8 @@ class Block:
     """One paragraph, heading, list item, table, listing or note.
 
     Attributes:
-        text: Its text, NFC not required. ``\\n`` inside is kept (rows of a table, lines of code or
-            verse); cells of a row are parted by `` | ``. A note's text begins with its mark: "[3] ".
+        text: Its text, NFC not required. Line feeds inside are kept (rows of a table, lines of code
+            or verse); cells of a row are parted by " | ". A note begins with its mark: "[3] ".
         kind: What it is.
         level: Of a heading, 1 is the highest; 0 for anything else.
         joins: It goes on from the block before (a paragraph broken by a page end): no blank line

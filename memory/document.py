@@ -93,7 +93,7 @@ class Document:
         name: The file's name as it was added.
         title: From the file's metadata or first heading, else the name.
         media_type: For example "application/pdf".
-        text: The canonical text: NFC, one line feed per line end, paragraphs parted by a blank line.
+        text: The canonical text: NFC, a line feed per line end, a blank line between paragraphs.
         pages: In order, tiling nothing more than ``text``; at least one.
         sections: In order of their start; nested ones follow their parent.
         problems: What could not be read.

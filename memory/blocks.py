@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from memory.document import Problem
+from memory.document import PageSource, Problem
 
 BlockKind = Literal["paragraph", "heading", "item", "table", "code", "note", "caption"]
 
@@ -20,7 +20,7 @@ class PageStart:
     """
 
     label: str = ""
-    source: Literal["text", "ocr", "blank", "unread"] = "text"
+    source: PageSource = "text"
 
 
 @dataclass(frozen=True, slots=True)

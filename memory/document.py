@@ -36,6 +36,9 @@ class Span:
         return text[self.start : self.end]
 
 
+PageSource = Literal["text", "ocr", "blank", "unread"]
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page as the file has it, or a part (an EPUB's file) where the format has no pages.
@@ -51,7 +54,7 @@ class Page:
     index: int
     label: str
     span: Span
-    source: Literal["text", "ocr", "blank", "unread"] = "text"
+    source: PageSource = "text"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,153 @@
+"""Opening a library's database: engine, pragmas, migrations, errors in words."""
+
+import errno
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from memory.errors import LibraryError, LibraryReadOnly, LibraryTooNew, StorageFull
+from serving.errors import MissingExtra
+
+log = logging.getLogger(__name__)
+
+_BUSY_TIMEOUT_MS = 60_000
+
+
+def sqlite_url(path: Path, *, read_only: bool = False) -> URL:
+    """The URL of a SQLite file.
+
+    Args:
+        path: The file.
+        read_only: Take it as it is: nothing is written, not even the journal that lets others
+            write at the same time.
+    """
+    if not read_only:
+        return URL.create("sqlite", database=str(path))
+    return URL.create(
+        "sqlite",
+        database=path.absolute().as_uri(),
+        query={"mode": "ro", "immutable": "1", "uri": "true"},
+    )
+
+
+def connect(url: URL | str) -> Engine:
+    """An engine whose SQLite connections keep what they promise.
+
+    Write-ahead logging (readers never wait), foreign keys on, deleted content overwritten, a
+    commit on the disk before it returns.
+
+    Raises:
+        LibraryError: no such kind of database.
+        MissingExtra: its driver is not installed.
+    """
+    try:
+        url = make_url(url)
+        if url.drivername == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+        engine = create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise LibraryError(
+            f"{url} names no database; give a folder, or a URL such as postgresql://host/name"
+        ) from error
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"a library at {url}", "postgres") from error
+    if engine.dialect.name == "sqlite":
+        immutable = url.query.get("immutable") == "1"
+        event.listen(engine, "connect", _immutable_pragmas if immutable else _pragmas)
+        event.listen(engine, "begin", lambda c: c.exec_driver_sql("BEGIN"))
+    return engine
+
+
+def _pragmas(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # the driver's own BEGIN comes too late
+    for pragma in (
+        f"busy_timeout={_BUSY_TIMEOUT_MS}",
+        "auto_vacuum=INCREMENTAL",  # takes effect in a new file only
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "secure_delete=ON",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _immutable_pragmas(connection: Any, _record: object) -> None:
+    connection.isolation_level = None
+
+
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Turns the database's and the disk's failures into ours.
+
+    Args:
+        where: The library, as the person knows it.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        said = str(error.orig).lower()
+        if "readonly" in said or "read-only" in said:
+            raise LibraryReadOnly(
+                f"{where} cannot be written; change its permissions or open another library"
+            ) from error
+        if "disk is full" in said or "no space left" in said:
+            raise _full(where) from error
+        if "unable to open" in said or "not a database" in said or "malformed" in said:
+            raise LibraryError(f"{where} cannot be opened as a library: {error.orig}") from error
+        if error.connection_invalidated or "connection" in said:
+            raise LibraryError(f"the database of {where} does not answer: {error.orig}") from error
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise _full(where) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise LibraryReadOnly(f"{where} cannot be written: {error}") from error
+        raise
+
+
+def _full(where: str) -> StorageFull:
+    return StorageFull(
+        f"no space is left where {where} lies; free some and run the same command again: "
+        "what was finished is kept"
+    )
+
+
+def migrate(engine: Engine, *, where: str) -> None:
+    """Brings the tables to this version's form, or makes them.
+
+    Raises:
+        LibraryTooNew: a newer version made them.
+    """
+    from alembic import command
+    from alembic.config import Config
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    script = ScriptDirectory.from_config(config)
+    with engine.connect() as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    if current == script.get_current_head():
+        return
+    if current is not None and current not in {r.revision for r in script.walk_revisions()}:
+        raise LibraryTooNew(
+            f"{where} was made by a newer gistree (its format is {current}); "
+            "upgrade: pip install -U gistree"
+        )
+    log.info("migrate from=%s to=%s", current, script.get_current_head())
+    with engine.connect() as connection:
+        if engine.dialect.name == "sqlite":
+            # One process migrates, others wait: BEGIN alone would let two pass the check above.
+            connection.exec_driver_sql("COMMIT")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(4811)")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        connection.commit()

@@ -1,0 +1,176 @@
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from sqlalchemy import text as sql
+
+from memory.database import connect, sqlite_url
+from memory.document import Document, Page, Problem, Section, Span
+from memory.errors import DocumentNotFound, LibraryReadOnly, LibraryTooNew, StorageFull
+from memory.intake import Intake
+from memory.store import Entry, Store, header
+
+TALE = "The Lamp\n\nMira lit the lamp.\n\nThe wind put it out."
+
+
+def tale(key: str = "a" * 64) -> Document:
+    return Document(
+        id=key,
+        name="tale.txt",
+        title="The Lamp",
+        media_type="text/plain",
+        text=TALE,
+        pages=(Page(0, "i", Span(0, 28)), Page(1, "", Span(30, 50), "ocr")),
+        sections=(Section("The Lamp", 1, Span(0, 50)),),
+        problems=(Problem("page 2 is faint", "scan it again", 1),),
+        size_bytes=50,
+    )
+
+
+def entry(key: str = "a" * 64) -> Entry:
+    return Entry(
+        id=key,
+        name="tale.txt",
+        title="",
+        media_type="",
+        language="",
+        paged=False,
+        size_bytes=50,
+        file="aa/tale.txt",
+        added_at=datetime.now(UTC),
+        state="reading",
+        num_pages=0,
+        pages_read=0,
+        num_words=0,
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(connect(sqlite_url(tmp_path / "library.db")), where=str(tmp_path))
+    yield store
+    store.close()
+
+
+def put(store: Store, document: Document) -> None:
+    intake = Intake(store)
+    assert intake.claim(entry(document.id), owner="me", now=100.0, stale_s=60) is None
+    intake.put_text(document, [Span(0, 28), Span(30, 50)])
+    intake.put_vectors(document.id, embedder="e", first=0, vectors=np.eye(2, 4, dtype=np.float32))
+    intake.finish(document.id)
+
+
+def test_a_document_comes_back_as_it_went_in(store):
+    put(store, tale())
+    assert store.document("a" * 64) == tale()
+    assert header(tale(), Span(10, 20)) == "The Lamp › The Lamp"
+
+
+def test_a_document_is_unseen_until_it_is_finished(store):
+    intake = Intake(store)
+    before = store.generation()
+    intake.claim(entry(), owner="me", now=100.0, stale_s=60)
+    intake.put_text(tale(), [Span(0, 28)])
+    assert store.entries() == []
+    assert store.document_ids() == set()
+    assert [e.state for e in store.entries(state=None)] == ["reading"]
+    intake.finish("a" * 64)
+    assert store.document_ids() == {"a" * 64}
+    assert store.generation() == before + 1
+
+
+def test_a_claim_is_exclusive_until_its_owner_falls_silent(store):
+    intake = Intake(store)
+    assert intake.claim(entry(), owner="first", now=100.0, stale_s=60) is None
+    assert intake.claim(entry(), owner="second", now=150.0, stale_s=60) == "first"
+    assert intake.beat("a" * 64, owner="first", now=160.0)
+    assert intake.claim(entry(), owner="second", now=215.0, stale_s=60) == "first"
+    assert intake.claim(entry(), owner="second", now=221.0, stale_s=60) is None
+    assert not intake.beat("a" * 64, owner="first", now=222.0)
+    intake.unclaim("a" * 64, owner="second")
+    assert intake.claim(entry(), owner="third", now=223.0, stale_s=60) is None
+    intake.finish("a" * 64)
+    assert intake.claim(entry(), owner="fourth", now=900.0, stale_s=60) == "ready"
+
+
+def test_vectors_come_back_only_when_all_are_there(store):
+    intake = Intake(store)
+    intake.claim(entry(), owner="me", now=1.0, stale_s=60)
+    intake.put_text(tale(), [Span(0, 10), Span(10, 28), Span(30, 50)])
+    intake.put_vectors("a" * 64, embedder="e", first=0, vectors=np.eye(2, 4, dtype=np.float32))
+    assert intake.num_embedded("a" * 64, "e") == 2
+    assert store.vectors("a" * 64, "e") is None
+    intake.put_vectors("a" * 64, embedder="e", first=2, vectors=np.ones((1, 4), np.float32))
+    assert intake.num_embedded("a" * 64, "e") == 3
+    vectors = store.vectors("a" * 64, "e")
+    assert vectors is not None
+    np.testing.assert_array_equal(vectors, [[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1]])
+    assert store.vectors("a" * 64, "another") is None
+
+
+def test_deleting_takes_everything_and_numbers_are_not_used_again(store, tmp_path):
+    put(store, tale())
+    old = store.chunk_ids("a" * 64)
+    store.tag("a" * 64, ["x"])
+    assert store.delete("a" * 64).name == "tale.txt"
+    assert store.places(list(old)) == {}
+    with store.transaction() as session:
+        for table in ("documents", "texts", "pages", "sections", "problems", "tags", "chunks"):
+            assert session.execute(sql(f"select count(*) from {table}")).scalar() == 0
+    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"Mira" not in kept
+    put(store, tale())
+    assert min(store.chunk_ids("a" * 64)) > max(old)
+    with pytest.raises(DocumentNotFound):
+        store.delete("b" * 64)
+
+
+def test_rename_and_tags(store):
+    put(store, tale())
+    store.rename("a" * 64, "A Lamp")
+    store.tag("a" * 64, ["fiction", "short", "fiction"])
+    assert (store.entry("a" * 64).title, store.entry("a" * 64).tags) == (
+        "A Lamp",
+        ("fiction", "short"),
+    )
+    with pytest.raises(DocumentNotFound):
+        store.rename("b" * 64, "x")
+
+
+def test_a_library_of_a_newer_version_is_left_alone(tmp_path):
+    engine = connect(sqlite_url(tmp_path / "library.db"))
+    Store(engine, where="here").close()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("update alembic_version set version_num = '9999'")
+    with pytest.raises(LibraryTooNew, match="newer gistree"):
+        Store(engine, where="here")
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(store):
+    put(store, tale())
+    with store.transaction() as session:
+        pages = session.execute(sql("pragma page_count")).scalar()
+    store._engine.dispose()
+
+    from sqlalchemy import event
+
+    event.listen(store._engine, "connect", lambda c, _: c.execute(f"pragma max_page_count={pages}"))
+    big = tale("c" * 64)
+    intake = Intake(store)
+    intake.claim(entry(big.id), owner="me", now=1.0, stale_s=60)
+    with pytest.raises(StorageFull, match="free some"):
+        intake.put_vectors(
+            big.id, embedder="e", first=0, vectors=np.ones((9000, 384), dtype=np.float32)
+        )
+    assert store.document("a" * 64) == tale()
+
+
+def test_a_read_only_library_reads_and_says_so_when_written(store, tmp_path):
+    put(store, tale())
+    store._reclaim()
+    url = sqlite_url(tmp_path / "library.db", read_only=True)
+    closed = Store(connect(url), where="here", read_only=True)
+    assert closed.document("a" * 64) == tale()
+    with pytest.raises(LibraryReadOnly):
+        closed.rename("a" * 64, "x")
+    closed.close()

@@ -32,7 +32,9 @@ class Intake:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def claim(self, entry: Entry, *, owner: str, now: float, stale_s: float) -> str | None:
+    def claim(
+        self, entry: Entry, *, owner: str, now: float, stale_s: float, dead: str = ""
+    ) -> str | None:
         """Takes a document to read in, unless somebody else is at it.
 
         Args:
@@ -40,6 +42,7 @@ class Intake:
             owner: Names this worker; no two workers share a name.
             now: Seconds since the epoch.
             stale_s: A claim without a sign of life for so long is taken over.
+            dead: An owner known to be dead: its claim is taken over at once.
 
         Returns:
             None when the claim is ours; else "ready", or the name of the owner at work.
@@ -60,14 +63,16 @@ class Intake:
                 )
             return None
         except IntegrityError:
-            return self._take_over(entry.id, owner=owner, now=now, stale_s=stale_s)
+            return self._take_over(entry.id, owner=owner, before=now - stale_s, now=now, dead=dead)
 
-    def _take_over(self, document_id: str, *, owner: str, now: float, stale_s: float) -> str | None:
+    def _take_over(
+        self, document_id: str, *, owner: str, before: float, now: float, dead: str
+    ) -> str | None:
         with self._store.transaction() as session:
             taken = session.execute(
                 update(DocumentRow)
                 .where(DocumentRow.id == document_id, DocumentRow.state == "reading")
-                .where((DocumentRow.beat < now - stale_s) | (DocumentRow.owner == owner))
+                .where((DocumentRow.beat < before) | DocumentRow.owner.in_([owner, dead]))
                 .values(owner=owner, beat=now)
             )
             if taken.rowcount:  # type: ignore[attr-defined]  # a CursorResult, by the statement

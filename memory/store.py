@@ -188,6 +188,20 @@ class Store:
         parts = [np.frombuffer(row.data, dtype=np.float16).reshape(row.count, -1) for row in rows]
         return np.concatenate(parts).astype(np.float32)
 
+    def without_vectors(self, embedder: str) -> list[str]:
+        """Documents of which some chunk has no vector by this embedder."""
+        made = (
+            select(func.coalesce(func.sum(VectorRow.count), 0))
+            .where(VectorRow.document_id == DocumentRow.id, VectorRow.embedder == embedder)
+            .scalar_subquery()
+        )
+        needed = (
+            select(func.count()).where(ChunkRow.document_id == DocumentRow.id).scalar_subquery()
+        )
+        with self.transaction() as session:
+            query = select(DocumentRow.id).where(DocumentRow.state == "ready", made < needed)
+            return list(session.scalars(query))
+
     def chunk_texts(self, document_id: str) -> list[tuple[str, str]]:
         """(header, text) of a document's chunks, in order; header: title and section path."""
         document = self.document(document_id)

@@ -33,6 +33,10 @@ class Embedder(Protocol):
         """Unit vector of a query, float32 [dim]."""
         ...
 
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text by its tokenizer, special tokens not counted."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:

@@ -1,0 +1,171 @@
+"""From passages to a checked answer: the end that all readers share.
+
+The model writes the answer; the program finds what bears it out. A citation is always a place in
+the source, an answer that nothing bears out becomes "not found", and both are told as steps.
+"""
+
+import re
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from memory.sentences import sentences
+
+from agents.answer import Answer, Citation, cite
+from agents.desk import Desk
+from agents.prompting import render
+from agents.quotes import locate
+from agents.steps import Drafted, Drafting, Step, Verified
+from agents.support import Evidence, Supporter
+from memory.document import Span
+from retrieval.types import Passage
+from serving.model import Completion, Usage
+
+MAX_QUESTION_CHARS = 4_000
+"""What of a question goes into a prompt; searching bounds its query by itself."""
+
+_REFUSAL = re.compile(
+    r"\W*not[ _]found\b"
+    r"|\W*(?:the|these|this)? ?(?:given |provided )?(?:passages?|documents?|text|context)"
+    r" (?:do|does|did)(?: not|n['’]t) (?:\w+ )?(?:hold|contain|mention|say|provide|state|specify)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"[“\"]([^“”\"]{15,})[”\"]")
+_MAX_CITATIONS = 6
+_MAX_NEAREST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What an answer is made from.
+
+    Attributes:
+        text: The passages as the prompt shows them, within the budget.
+        spans: The places that may be cited, as (document id, span).
+        nearest: What was found, the best first; shown where the answer is not found.
+    """
+
+    text: str
+    spans: Sequence[tuple[str, Span]]
+    nearest: Sequence[Passage]
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Drafts an answer and checks it.
+
+    Attributes:
+        reader: Name of the reader, for the record.
+        started: ``time.perf_counter()`` at the question.
+        max_tokens: Most tokens of the reply; 0 takes what suits the model.
+        supporter: Finds what bears a sentence out.
+    """
+
+    reader: str
+    started: float
+    max_tokens: int = 0
+    supporter: Supporter = field(default_factory=Supporter)
+
+    def answer(self, desk: Desk, question: str, basis: Basis) -> Iterator[Step]:
+        """The steps from the prompt to the answer."""
+        completion = yield from self._draft(desk, question, basis)
+        draft = completion.text.strip()
+        yield Drafted(draft, completion.usage)
+        if not draft or _REFUSAL.match(draft):
+            yield Verified(0, (), ())
+            yield self.not_found(desk, basis, completion.usage)
+            return
+        evidence = _evidence(desk, basis)
+        citations, unsupported = self._attribute(desk, question, draft, evidence)
+        invented = tuple(
+            quote
+            for quote in _QUOTED.findall(draft)
+            if not any(locate(quote, desk.document(key).text) for key, _ in basis.spans)
+        )
+        yield Verified(len(citations), invented, unsupported)
+        if not citations:
+            yield self.not_found(desk, basis, completion.usage)
+            return
+        yield Answer(
+            text=draft,
+            citations=citations,
+            found=True,
+            usage=completion.usage,
+            reader=self.reader,
+            model=desk.model.name,
+            seconds=time.perf_counter() - self.started,
+            unsupported=(*unsupported, *invented),
+        )
+
+    def not_found(self, desk: Desk, basis: Basis, usage: Usage = Usage()) -> Answer:
+        """The answer where the documents do not hold one, with the passages nearest to it."""
+        nearest = [
+            cite(desk.document(p.document_id), p.span, p.score)
+            for p in basis.nearest[:_MAX_NEAREST]
+        ]
+        which = "this document" if len(desk.documents) == 1 else "these documents"
+        return Answer(
+            text=f"Not found in {which}.",
+            citations=(),
+            found=False,
+            nearest=tuple(nearest),
+            usage=usage,
+            reader=self.reader,
+            model=desk.model.name,
+            seconds=time.perf_counter() - self.started,
+        )
+
+    def _draft(self, desk: Desk, question: str, basis: Basis) -> Generator[Step, None, Completion]:
+        kind = "large" if desk.model.ability == "large" else "small"
+        messages = render(
+            f"answer-{kind}",
+            passages=basis.text.replace("<<<", "‹‹‹").replace(">>>", "›››"),
+            question=question[:MAX_QUESTION_CHARS],
+        )
+        stream = desk.model.stream(
+            messages, max_tokens=self.max_tokens or (600 if kind == "large" else 96)
+        )
+        try:
+            while True:
+                yield Drafting(next(stream))
+        except StopIteration as end:
+            completion: Completion = end.value
+            return completion
+        finally:
+            stream.close()
+
+    def _attribute(
+        self, desk: Desk, question: str, draft: str, evidence: Sequence[Evidence]
+    ) -> tuple[tuple[Citation, ...], tuple[str, ...]]:
+        """The best places for each sentence of the draft, and the sentences without any."""
+        scores: dict[tuple[str, Span], float] = {}
+        unsupported: list[str] = []
+        for claim in (span.of(draft) for span in sentences(draft)):
+            if not any(character.isalnum() for character in claim):
+                continue
+            found = self.supporter.support(question, claim, evidence, desk.embedder)
+            if not found:
+                unsupported.append(claim.strip())
+            for piece, score in found:
+                key = (piece.document_id, piece.span)
+                scores[key] = max(score, scores.get(key, 0.0))
+        best = sorted(scores.items(), key=lambda item: -item[1])[:_MAX_CITATIONS]
+        citations = tuple(cite(desk.document(key), span, score) for (key, span), score in best)
+        return citations, tuple(unsupported)
+
+
+def _evidence(desk: Desk, basis: Basis) -> list[Evidence]:
+    """The sentences that may be cited."""
+    found: dict[tuple[str, Span], Evidence] = {}
+    for key, place in basis.spans:
+        text = place.of(desk.document(key).text)
+        for sentence in sentences(text):
+            quote = sentence.of(text)
+            left = len(quote) - len(quote.lstrip())
+            span = Span(
+                place.start + sentence.start + left,
+                place.start + sentence.start + max(left, len(quote.rstrip())),
+            )
+            if any(character.isalnum() for character in quote):
+                found[key, span] = Evidence(key, span, quote.strip())
+    return list(found.values())

@@ -1,0 +1,33 @@
+"""What lies before a reader: the documents in question, a way to search them, a model, a budget."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from memory.document import Document
+from retrieval.types import Embedder, Passage, Pruner
+from serving.model import LanguageModel
+
+Search = Callable[[str, int], Sequence[Passage]]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A reader's tools. The scope is enforced here: nothing outside ``documents`` can be reached.
+
+    Attributes:
+        documents: Ids of the documents that the question is about, in a stable order.
+        search: (query, top_k) to passages of those documents, the best first.
+        document: Id to document, for those ids only.
+        model: The language model.
+        embedder: The library's embedder.
+        pruner: Drops sentences that do not help, or None for no pruning.
+        budget_tokens: Most tokens of document text in one prompt.
+    """
+
+    documents: tuple[str, ...]
+    search: Search
+    document: Callable[[str], Document]
+    model: LanguageModel
+    embedder: Embedder
+    pruner: Pruner | None
+    budget_tokens: int

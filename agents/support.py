@@ -1,0 +1,113 @@
+"""Which sentences of the source bear out a sentence of an answer.
+
+The model says what it found; the program finds where. So a citation is always a place in the
+source, and a sentence that no place bears out is known to be unsupported.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from retrieval.words import words
+
+from memory.document import Span
+from retrieval.types import Embedder
+
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A sentence that the model had before it."""
+
+    document_id: str
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Supporter:
+    """Scores evidence sentences for the sentences of an answer.
+
+    The score is a weighted mean of three shares: of the claim's words (the rarer the heavier) that
+    the sentence has, of the question's words likewise, and the cosine of the embeddings of
+    question and claim against the sentence. Where a claim is only a name, the question's words
+    tell its mentions apart.
+
+    Attributes:
+        claim_weight: Weight of the claim's words.
+        question_weight: Weight of the question's words.
+        meaning_weight: Weight of the embedding.
+        needed_words: Share of the claim's words that the best sentences must have between them.
+        needed_meaning: Cosine that stands in for shared words.
+        max_each: Most sentences cited for one claim.
+        candidates: How many sentences are embedded: those that share the most words.
+    """
+
+    claim_weight: float = 0.5
+    question_weight: float = 0.2
+    meaning_weight: float = 0.3
+    needed_words: float = 0.5
+    needed_meaning: float = 0.6
+    max_each: int = 2
+    candidates: int = 48
+
+    def support(
+        self, question: str, claim: str, evidence: Sequence[Evidence], embedder: Embedder
+    ) -> list[tuple[Evidence, float]]:
+        """The sentences that bear a claim out, the best first; empty where none does.
+
+        A claim with a number that stands in none of the evidence is never borne out.
+        """
+        if not evidence:
+            return []
+        claimed, asked = set(words(claim)), set(words(question))
+        own = (claimed - asked) or claimed
+        everything = " ".join(sentence.text for sentence in evidence)
+        have = set(_NUMBER.findall(everything)) | set(_NUMBER.findall(question))
+        if any(number not in have for number in _NUMBER.findall(claim)):
+            return []
+        rows = [set(words(sentence.text)) for sentence in evidence]
+        rarity = _rarity(rows)
+        lexical = np.array(
+            [
+                self.claim_weight * _share(own, row, rarity)
+                + self.question_weight * _share(asked, row, rarity)
+                for row in rows
+            ]
+        )
+        keep = np.argsort(-lexical, kind="stable")[: self.candidates]
+        evidence, rows = [evidence[i] for i in keep], [rows[i] for i in keep]
+        vectors = embedder.embed([sentence.text for sentence in evidence])
+        meaning = np.clip(vectors @ embedder.embed_query(f"{question} {claim}"), 0.0, 1.0)
+        score = lexical[keep] + self.meaning_weight * meaning
+        order = sorted(range(len(rows)), key=lambda i: -score[i])
+        best = order[0]
+        chosen = [best]
+        covered = own & rows[best]
+        for i in order[1:]:
+            if len(chosen) == self.max_each or covered == own:
+                break
+            if (own & rows[i]) - covered and score[i] >= 0.6 * score[best]:
+                chosen.append(i)
+                covered |= own & rows[i]
+        words_enough = _share(own, covered, rarity) >= self.needed_words
+        if not words_enough and meaning[best] < self.needed_meaning:
+            return []
+        return [(evidence[i], float(score[i])) for i in chosen]
+
+
+def _rarity(rows: Sequence[set[str]]) -> dict[str, float]:
+    counts = Counter(word for row in rows for word in row)
+    return {word: math.log(1 + len(rows) / count) for word, count in counts.items()}
+
+
+def _share(wanted: set[str], row: set[str], rarity: dict[str, float]) -> float:
+    """Share of the wanted words, by rarity; a word that no sentence has weighs the most."""
+    heaviest = max(rarity.values(), default=1.0)
+    weight = {word: rarity.get(word, heaviest) for word in wanted}
+    total = sum(weight.values())
+    return sum(weight[word] for word in wanted & row) / total if total else 0.0

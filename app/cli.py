@@ -1,0 +1,285 @@
+"""The command line.
+
+Exit codes: 0 done; 1 failed, with the reason on standard error; 2 misused; 3 some of the files
+could not be added; 130 interrupted.
+"""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from serving.errors import GistreeError
+
+if TYPE_CHECKING:
+    from app.library import Library
+    from memory.store import Entry
+
+app = typer.Typer(
+    name="gistree",
+    help="Reads documents too long for a model's window and answers with citations that hold.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+models = typer.Typer(help="Language models: see, fetch, choose, remove.", no_args_is_help=True)
+app.add_typer(models, name="models")
+
+SOME_FAILED = 3
+
+LibraryOption = Annotated[
+    str | None,
+    typer.Option("--library", "-l", help="Folder or database URL; default: the settings' one."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+DocOption = Annotated[
+    list[str] | None,
+    typer.Option("--doc", "-d", help="Only this document: id, name or title. May be repeated."),
+]
+
+
+@app.callback()
+def _options(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens.")] = False,
+) -> None:
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+
+
+def _open(library: str | None, *, read_only: bool = False) -> "Library":
+    from app.library import open_library
+
+    return open_library(library, read_only=read_only)
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+@app.command()
+def add(
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders.")],
+    library: LibraryOption = None,
+    password: Annotated[str | None, typer.Option(help="For encrypted files.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Put on each. May be repeated.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add documents. What is in the library already is not read again."""
+    from app.library import Failure
+    from app.present import entry_json, problem_json
+    from app.terminal import err, plain, progress_bars, show_entry
+    from memory.errors import DocumentError
+
+    added: list[Entry] = []
+    failed: list[Failure] = []
+    with _open(library) as lib:
+        with progress_bars() as show:
+            lib.finish_interrupted(on_progress=show)
+            for path in paths:
+                if path.is_dir():
+                    more, less = lib.add_folder(
+                        path, password=password, tags=tag or (), on_progress=show
+                    )
+                    added += more
+                    failed += less
+                    continue
+                try:
+                    added.append(lib.add(path, password=password, tags=tag or (), on_progress=show))
+                except DocumentError as error:
+                    failed.append(Failure(path, error))
+        problems = {entry.id: lib.document(entry.id).problems for entry in added}
+    if as_json:
+        _print_json(
+            {
+                "added": [
+                    entry_json(e) | {"problems": [problem_json(p) for p in problems[e.id]]}
+                    for e in added
+                ],
+                "failed": [{"path": str(f.path), "error": str(f.error)} for f in failed],
+            }
+        )
+    else:
+        for entry in added:
+            show_entry(entry, problems[entry.id])
+        for failure in failed:
+            err.print(plain(f"not added: {failure.error}", "red"))
+    if failed:
+        raise typer.Exit(SOME_FAILED if added else 1)
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What to find out.")],
+    library: LibraryOption = None,
+    doc: DocOption = None,
+    reader: Annotated[str | None, typer.Option(help="How to read.")] = None,
+    budget: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens of document text in a prompt.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Ask a question; the answer comes with quotes and their places."""
+    from agents.answer import Answer
+    from agents.steps import Drafting
+    from app.present import answer_json
+    from app.terminal import err, out, plain, progress_bars, show_answer
+    from serving.errors import UnknownName
+    from serving.plugins import names
+
+    if reader is not None and reader not in names("agents.readers"):
+        raise UnknownName("reader", reader, names("agents.readers"))
+    with _open(library) as lib:
+        if not lib.read_only:
+            with progress_bars() as show:
+                lib.finish_interrupted(on_progress=show)
+        several = len(doc or lib.list()) > 1
+        for step in lib.read(question, documents=doc, reader=reader, budget_tokens=budget):
+            if isinstance(step, Answer):
+                if as_json:
+                    _print_json(answer_json(question, step))
+                else:
+                    show_answer(step, several=several)
+            elif not isinstance(step, Drafting) and not as_json and out.is_terminal:
+                err.print(plain(f"  {step}", "dim"))
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="Words or a question.")],
+    library: LibraryOption = None,
+    doc: DocOption = None,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, max=1000)] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Find passages, without a language model."""
+    from app.present import citation_json
+    from app.terminal import show_citations
+
+    with _open(library) as lib:
+        found = lib.search(query, documents=doc, top_k=top_k)
+    if as_json:
+        _print_json({"query": query, "passages": [citation_json(c) for c in found]})
+    else:
+        show_citations(found, several=True)
+
+
+@app.command("list")
+def list_documents(
+    library: LibraryOption = None,
+    tag: Annotated[str | None, typer.Option(help="Only those with this tag.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the documents."""
+    from app.present import entry_json
+    from app.terminal import out, show_list
+
+    with _open(library) as lib:
+        entries = lib.list(tag=tag)
+    if as_json:
+        _print_json({"documents": [entry_json(e) for e in entries]})
+    elif entries:
+        show_list(entries)
+    else:
+        out.print("The library is empty. Add a document: gistree add FILE")
+
+
+@app.command()
+def show(
+    document: Annotated[str, typer.Argument(help="Id, name or title.")],
+    library: LibraryOption = None,
+    text: Annotated[bool, typer.Option("--text", help="Print its whole text.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a document: pages read, sections, what could not be read."""
+    from app.present import entry_json, problem_json
+    from app.terminal import out, plain, show_entry
+
+    with _open(library) as lib:
+        entry, whole = lib.show(document), lib.document(document)
+    if as_json:
+        _print_json(
+            entry_json(entry)
+            | {
+                "problems": [problem_json(p) for p in whole.problems],
+                "sections": [
+                    {"title": s.title, "level": s.level, "start": s.span.start, "end": s.span.end}
+                    for s in whole.sections
+                ],
+            }
+            | ({"text": whole.text} if text else {})
+        )
+        return
+    if text:
+        sys.stdout.write(whole.text + "\n")
+        return
+    show_entry(entry, whole.problems)
+    for section in whole.sections:
+        out.print(plain("  " * section.level + section.title))
+
+
+@app.command()
+def rename(
+    document: Annotated[str, typer.Argument(help="Id, name or title.")],
+    title: Annotated[str, typer.Argument(help="Its new title.")],
+    library: LibraryOption = None,
+) -> None:
+    """Give a document another title."""
+    from app.terminal import show_entry
+
+    with _open(library) as lib:
+        show_entry(lib.rename(document, title))
+
+
+@app.command()
+def tag(
+    document: Annotated[str, typer.Argument(help="Id, name or title.")],
+    tags: Annotated[list[str] | None, typer.Argument(help="Its tags; none takes all away.")] = None,
+    library: LibraryOption = None,
+) -> None:
+    """Set a document's tags."""
+    from app.terminal import show_entry
+
+    with _open(library) as lib:
+        show_entry(lib.tag(document, *(tags or ())))
+
+
+@app.command()
+def delete(
+    documents: Annotated[list[str], typer.Argument(help="Ids, names or titles.")],
+    library: LibraryOption = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete documents and everything made of them."""
+    from app.terminal import out, plain
+
+    with _open(library) as lib:
+        entries = [lib.show(document) for document in documents]
+        for entry in entries:
+            if yes or typer.confirm(f"Delete {entry.title}?"):
+                lib.delete(entry.id)
+                out.print(plain(f"deleted {entry.title}"))
+
+
+def main() -> None:
+    """Runs the command line; failures that gistree explains become one line and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Names of files may hold bytes that are no UTF-8; they must not end the program.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app()
+    except (GistreeError, ValueError) as error:
+        sys.stderr.write(f"gistree: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.stderr.write("\ninterrupted; what was finished is kept\n")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""``gistree demo``: read the sample book, ask it three questions, say how to go on."""
+
+from importlib.resources import as_file, files
+
+from agents.answer import Answer
+from agents.steps import Drafting
+from app.library import open_library
+from app.models import ensure_models
+from app.settings import Settings
+from app.terminal import err, out, plain, progress_bars, show_answer
+
+BOOK = "persuasion.txt"
+TITLE = "Persuasion"
+QUESTIONS = (
+    "To whom is Kellynch Hall let?",
+    "Where did Louisa Musgrove fall and hurt herself?",
+    "What is the name of Captain Wentworth's dog?",
+)
+
+_NEXT = """
+Go on with your own documents:
+
+  gistree add FILE_OR_FOLDER        PDF, EPUB, DOCX, ODT, HTML, Markdown, TXT, RTF, scans too
+  gistree ask "your question"       over all documents, or one: --doc NAME
+  gistree search "words"            passages, without a language model
+  gistree doctor                    what this machine has, and what would make answers better
+"""
+
+
+def run_demo(place: str | None) -> None:
+    """Reads the sample book and answers; the second run reads nothing again."""
+    settings = Settings()
+    ensure_models(settings, say=lambda line: err.print(plain(line)))
+    with open_library(place, settings=settings) as library:
+        with (
+            progress_bars() as show,
+            as_file(files("app") / "samples" / BOOK) as path,
+        ):
+            library.finish_interrupted(on_progress=show)
+            book = library.add(path, on_progress=show)
+        out.print(
+            plain(f"\n{book.title}: {book.num_words:,} words. Three questions about it,", "bold")
+        )
+        out.print(plain("the last of which the book does not answer.", "bold"))
+        for question in QUESTIONS:
+            out.print(plain(f"\n? {question}", "bold cyan"))
+            for step in library.read(question, documents=[book.id]):
+                if isinstance(step, Answer):
+                    show_answer(step, several=False)
+                elif not isinstance(step, Drafting):
+                    err.print(plain(f"  {step}", "dim"))
+    out.print(plain(_NEXT))

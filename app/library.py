@@ -1,0 +1,452 @@
+"""A library of documents: add, ask, read, search, list, show, rename, tag, delete."""
+
+import tempfile
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from agents.answer import Answer, Citation, cite
+from agents.desk import Desk
+from agents.steps import Reader, Step
+from app.ingest import Ingest
+from app.models import open_embedder, open_model
+from app.place import Place, locate_library
+from app.progress import OnProgress, silent
+from app.settings import Settings
+from app.shelf_files import Files
+from memory.database import connect
+from memory.document import Document
+from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, LibraryReadOnly
+from memory.store import Entry, Store
+from retrieval.types import Embedder, Passage, Pruner
+from serving.model import LanguageModel
+from serving.plugins import load, names
+
+if TYPE_CHECKING:
+    from retrieval.searcher import Searcher
+
+CHUNK_TOKENS = 128
+_DOCUMENTS_IN_MEMORY = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that could not be added, and why.
+
+    Attributes:
+        path: The file.
+        error: What happened, in words.
+    """
+
+    path: Path
+    error: DocumentError
+
+
+class Library:
+    """Documents and everything that is known of them. Use it in a ``with`` block, or close it.
+
+    Several threads and several processes may use one library at a time.
+    """
+
+    def __init__(
+        self,
+        place: str | Path | None = None,
+        *,
+        read_only: bool = False,
+        settings: Settings | None = None,
+        model: LanguageModel | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        """Opens a library, or makes one.
+
+        Args:
+            place: A folder, or the URL of a database; the settings' library where not given.
+            read_only: Change nothing, not even what is derived.
+            settings: Where not given: the environment, then the settings file.
+            model: A language model to use instead of what the settings name.
+            embedder: An embedder to use likewise.
+
+        Raises:
+            LibraryError: it cannot be opened.
+        """
+        self.settings = settings or Settings()
+        self.place: Place = locate_library(place or self.settings.library, read_only=read_only)
+        self.read_only = self.place.read_only
+        self._model = model
+        self._embedder = embedder
+        self._lock = threading.RLock()
+        self._documents: dict[str, Document] = {}
+        self._store = Store(
+            connect(self.place.url), where=str(self.place), read_only=self.read_only
+        )
+        self._files = Files(self.place.files)
+        if not self.read_only:
+            self._files.sweep(entry.file for entry in self._store.entries(state=None))
+
+    def __enter__(self) -> Self:
+        """The library itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes it."""
+        self.close()
+
+    def close(self) -> None:
+        """Gives back connections, indexes and the model."""
+        with self._lock:
+            if "_searcher" in self.__dict__:
+                self._searcher.close()
+                del self.__dict__["_searcher"]
+            if self._model is not None:
+                self._model.close()
+                self._model = None
+            self._store.close()
+
+    # ---- documents in ----------------------------------------------------------------------
+
+    def add(
+        self,
+        source: str | Path | bytes,
+        *,
+        name: str | None = None,
+        password: str | None = None,
+        tags: Sequence[str] = (),
+        on_progress: OnProgress = silent,
+    ) -> Entry:
+        """Adds one document. Adding the same bytes again does nothing.
+
+        Args:
+            source: A file, or its bytes.
+            name: What to call it; the file's name where not given. Needed for bytes.
+            password: For an encrypted file.
+            tags: Put on it.
+            on_progress: Told how far it is.
+
+        Raises:
+            DocumentError: it cannot be read; the library is as before.
+            LibraryError: the library cannot take it.
+        """
+        self._writable()
+        if isinstance(source, bytes):
+            if not name:
+                raise ValueError("bytes need a name, for example name='report.pdf'")
+            with tempfile.TemporaryDirectory(prefix="gistree-") as folder:
+                path = Path(folder) / f"document{Path(_clean(name)).suffix}"
+                path.write_bytes(source)
+                return self._add(path, name, password, tags, on_progress)
+        path = Path(source).expanduser()
+        if path.is_dir():
+            raise DocumentError(f"{path} is a folder; add it with add_folder, or `gistree add`")
+        if not path.is_file():
+            raise DocumentNotFound(f"there is no file {_clean(str(path))}")
+        return self._add(path, name or path.name, password, tags, on_progress)
+
+    def _add(
+        self,
+        path: Path,
+        name: str,
+        password: str | None,
+        tags: Sequence[str],
+        on_progress: OnProgress,
+    ) -> Entry:
+        if path.stat().st_size == 0:
+            raise EmptyDocument(f"{_clean(name)} is empty: it has no bytes")
+        entry = self._ingest.add(
+            path, name=_clean(name), password=password, on_progress=on_progress
+        )
+        if tags:
+            self.tag(entry.id, *entry.tags, *tags)
+        return self._store.entry(entry.id)
+
+    def add_folder(
+        self,
+        folder: str | Path,
+        *,
+        password: str | None = None,
+        tags: Sequence[str] = (),
+        on_progress: OnProgress = silent,
+    ) -> tuple[tuple[Entry, ...], tuple[Failure, ...]]:
+        """Adds every file under a folder; a file that cannot be read does not stop the others.
+
+        Returns:
+            What was added (or was there already), and what failed.
+
+        Raises:
+            DocumentNotFound: no such folder, or no file in it.
+        """
+        self._writable()
+        folder = Path(folder).expanduser()
+        if not folder.is_dir():
+            raise DocumentNotFound(f"there is no folder {_clean(str(folder))}")
+        paths = sorted(
+            path
+            for path in folder.rglob("*")
+            if path.is_file() and not any(p.startswith(".") for p in path.relative_to(folder).parts)
+        )
+        if not paths:
+            raise DocumentNotFound(f"there are no files in {_clean(str(folder))}")
+        added: list[Entry] = []
+        failed: list[Failure] = []
+        for path in paths:
+            try:
+                added.append(self.add(path, password=password, tags=tags, on_progress=on_progress))
+            except DocumentError as error:
+                failed.append(Failure(path, error))
+        return tuple(added), tuple(failed)
+
+    def finish_interrupted(self, *, on_progress: OnProgress = silent) -> tuple[Entry, ...]:
+        """Finishes, or rolls back, what a process that died was adding.
+
+        Returns:
+            The documents that are now wholly in.
+        """
+        self._writable()
+        finished = []
+        for entry in self._store.entries(state="reading"):
+            try:
+                done = self._ingest.resume(entry, on_progress=on_progress)
+            except DocumentError:
+                continue  # it could not be read then either; it is out of the library again
+            if done is not None:
+                finished.append(done)
+        return tuple(finished)
+
+    # ---- looking ---------------------------------------------------------------------------
+
+    def list(self, *, tag: str | None = None) -> tuple[Entry, ...]:
+        """The documents, the oldest first; with a tag, those that bear it."""
+        return tuple(e for e in self._store.entries() if tag is None or tag in e.tags)
+
+    def show(self, document: str) -> Entry:
+        """One document's entry, by id (or its beginning), name or title.
+
+        Raises:
+            DocumentNotFound: there is none, or several fit.
+        """
+        return self._resolve(document)
+
+    def document(self, document: str) -> Document:
+        """One document whole: text, pages, sections, problems."""
+        return self._document(self._resolve(document).id)
+
+    def file(self, document: str) -> Path:
+        """The library's own copy of a document's file."""
+        return self._files.path(self._resolve(document).file)
+
+    def _resolve(self, name: str) -> Entry:
+        entries = self._store.entries()
+        for fits in (
+            [e for e in entries if e.id == name],
+            [e for e in entries if name in (e.name, e.title)],
+            [e for e in entries if len(name) >= 4 and e.id.startswith(name)],
+            [e for e in entries if name and name.casefold() in f"{e.name}\n{e.title}".casefold()],
+        ):
+            if len(fits) == 1:
+                return fits[0]
+            if fits:
+                several = ", ".join(f"{e.id[:8]} ({e.name})" for e in fits[:5])
+                raise DocumentNotFound(f"{name!r} fits several documents: {several}; give an id")
+        raise DocumentNotFound(f"the library holds no document {_clean(name)!r}; see: gistree list")
+
+    def _document(self, key: str) -> Document:
+        with self._lock:
+            if key not in self._documents:
+                while len(self._documents) >= _DOCUMENTS_IN_MEMORY:
+                    self._documents.pop(next(iter(self._documents)))
+                self._documents[key] = self._store.document(key)
+            return self._documents[key]
+
+    # ---- changing --------------------------------------------------------------------------
+
+    def rename(self, document: str, title: str) -> Entry:
+        """Gives a document another title."""
+        self._writable()
+        key = self._resolve(document).id
+        title = _clean(title).strip()
+        if not title:
+            raise ValueError("a title needs at least one character")
+        self._store.rename(key, title)
+        self._documents.pop(key, None)
+        return self._store.entry(key)
+
+    def tag(self, document: str, *tags: str) -> Entry:
+        """Puts these tags on a document in place of those it had; none takes all away."""
+        self._writable()
+        key = self._resolve(document).id
+        self._store.tag(key, [_clean(tag).strip()[:200] for tag in tags if tag.strip()])
+        return self._store.entry(key)
+
+    def delete(self, document: str) -> Entry:
+        """Removes a document and everything made of it: text, chunks, vectors, words, its file."""
+        self._writable()
+        entry = self._store.delete(self._resolve(document).id)
+        self._files.remove(entry.file)
+        self._documents.pop(entry.id, None)
+        self._searcher.sync()
+        return entry
+
+    # ---- finding and answering ---------------------------------------------------------------
+
+    def search(
+        self, query: str, *, documents: Collection[str] | None = None, top_k: int = 10
+    ) -> tuple[Citation, ...]:
+        """The passages nearest to a query, the best first.
+
+        Args:
+            query: Words or a question.
+            documents: Look in these only (ids, names or titles).
+            top_k: How many.
+        """
+        return tuple(
+            cite(self._document(p.document_id), p.span, p.score)
+            for p in self._search(query, self._scope(documents), top_k)
+        )
+
+    def ask(
+        self,
+        question: str,
+        *,
+        documents: Collection[str] | None = None,
+        reader: str | None = None,
+        budget_tokens: int | None = None,
+    ) -> Answer:
+        """An answer with its citations; the last step of ``read``."""
+        steps = self.read(question, documents=documents, reader=reader, budget_tokens=budget_tokens)
+        for step in steps:
+            if isinstance(step, Answer):
+                return step
+        raise TypeError(f"the reader {reader!r} ended without an answer")
+
+    def read(
+        self,
+        question: str,
+        *,
+        documents: Collection[str] | None = None,
+        reader: str | None = None,
+        budget_tokens: int | None = None,
+    ) -> Iterator[Step]:
+        """The steps towards an answer, as they are taken; the last one is the ``Answer``.
+
+        Args:
+            question: What to find out.
+            documents: Ask these only (ids, names or titles); all where not given.
+            reader: Name of a reader; the settings' one where not given.
+            budget_tokens: Most tokens of document text in a prompt.
+
+        Raises:
+            UnknownName: no such reader.
+            DocumentNotFound: no such document, or an empty library.
+            ModelNotFound: no language model is at hand.
+        """
+        if not _clean(question).strip():
+            raise ValueError("a question needs at least one word")
+        plan: Reader = load("agents.readers", reader or self.settings.reader)()
+        keys = self._scope(documents)
+        if not keys:
+            raise DocumentNotFound("the library is empty; add a document: gistree add FILE")
+        desk = Desk(
+            documents=keys,
+            search=lambda query, top_k: self._search(query, keys, top_k),
+            document=self._document,
+            model=self.model,
+            embedder=self.embedder,
+            pruner=self._pruner,
+            budget_tokens=budget_tokens or self.settings.budget_tokens or self._usual_budget,
+        )
+        yield from plan.read(desk, _clean(question))
+
+    def _scope(self, documents: Collection[str] | None) -> tuple[str, ...]:
+        if documents is None:
+            return tuple(entry.id for entry in self._store.entries())
+        if isinstance(documents, str):
+            documents = [documents]
+        return tuple(dict.fromkeys(self._resolve(name).id for name in documents))
+
+    def _search(self, query: str, keys: tuple[str, ...], top_k: int) -> Sequence[Passage]:
+        self._embed_missing()
+        return self._searcher.search(_clean(query), documents=keys, top_k=top_k)
+
+    def _embed_missing(self) -> None:
+        """Documents that were added with another embedder get vectors by this one."""
+        for key in self._store.without_vectors(self.embedder.name):
+            self._writable()
+            self._ingest.embed(self._store.entry(key), on_progress=silent)
+
+    # ---- the parts, made when first needed -----------------------------------------------------
+
+    @property
+    def model(self) -> LanguageModel:
+        """The language model."""
+        with self._lock:
+            if self._model is None:
+                self._model = open_model(self.settings)
+            return self._model
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder."""
+        with self._lock:
+            if self._embedder is None:
+                self._embedder = open_embedder(self.settings)
+            return self._embedder
+
+    @property
+    def _usual_budget(self) -> int:
+        return {"tiny": 400, "small": 700, "large": 4_000}[self.model.ability]
+
+    @cached_property
+    def _pruner(self) -> Pruner | None:
+        if self.settings.pruner == "none":
+            return None
+        pruner: Pruner = load("retrieval.pruners", self.settings.pruner)()
+        return pruner
+
+    @cached_property
+    def _searcher(self) -> "Searcher":
+        from retrieval.searcher import Searcher
+
+        return Searcher(self._store, self.embedder, self.place.index)
+
+    @cached_property
+    def _ingest(self) -> Ingest:
+        return Ingest(
+            store=self._store,
+            files=self._files,
+            embedder=lambda: self.embedder,
+            chunk_tokens=CHUNK_TOKENS,
+        )
+
+    def _writable(self) -> None:
+        if self.read_only:
+            raise LibraryReadOnly(f"{self.place} was opened for reading only")
+
+
+def readers() -> tuple[str, ...]:
+    """Names of the readers."""
+    return names("agents.readers")
+
+
+def open_library(
+    place: str | Path | None = None,
+    *,
+    read_only: bool = False,
+    settings: Settings | None = None,
+    model: LanguageModel | None = None,
+    embedder: Embedder | None = None,
+) -> Library:
+    """Opens a library; see ``Library``."""
+    return Library(place, read_only=read_only, settings=settings, model=model, embedder=embedder)
+
+
+def _clean(text: str) -> str:
+    """Text that can be kept, shown and sent: no NUL, no lone surrogates."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,68 @@
+"""Who is at work on a document: a name for this worker, and whether another one still lives."""
+
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+
+def new_owner() -> str:
+    """A name for a worker of this process: host, process, when it started, and a number."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{uuid.uuid4().hex[:8]}"
+
+
+def is_dead(owner: str) -> bool:
+    """Whether that worker is known to be gone; False where it ran on another machine."""
+    host, _, rest = owner.partition(":")
+    pid, _, rest = rest.partition(":")
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    return _started(int(pid)) != int(rest.partition(":")[0])
+
+
+def _started(pid: int) -> int:
+    """When a process started, in whole seconds since the epoch; 0 where there is none."""
+    import psutil
+
+    try:
+        return int(psutil.Process(pid).create_time())
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return 0
+
+
+class Heartbeat:
+    """Calls ``beat`` every ``every_s`` seconds from a thread of its own, within a ``with`` block.
+
+    ``lost`` is set when ``beat`` returns False: somebody else has the work now, or nobody.
+    """
+
+    def __init__(self, beat: Callable[[], bool], *, every_s: float) -> None:
+        self._beat = beat
+        self._every_s = every_s
+        self._stop = threading.Event()
+        self.lost = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="gistree-heartbeat", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Starts beating."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stops beating."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every_s):
+            if not self._beat():
+                self.lost.set()
+                return

@@ -1,0 +1,81 @@
+"""The library's own copies of the files, by content: a copy is whole, or it is not there."""
+
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+_BLOCK_BYTES = 1 << 20
+_INCOMING = ".incoming-"
+
+
+class Files:
+    """A folder of files named by the SHA-256 of their bytes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, file: str) -> Path:
+        """Where a file lies, by the name that ``file_name`` gave it."""
+        return self.folder / file
+
+    def put(self, source: Path, file: str, on_bytes: Callable[[int], None]) -> Path:
+        """Copies a file in: it appears under its name only when it is wholly on the disk."""
+        target = self.path(file)
+        if target.exists():
+            return target
+        target.parent.mkdir(parents=True, exist_ok=True)
+        incoming = target.parent / f"{_INCOMING}{os.getpid()}-{uuid.uuid4().hex}"
+        try:
+            with source.open("rb") as reading, incoming.open("wb") as writing:
+                done = 0
+                while block := reading.read(_BLOCK_BYTES):
+                    writing.write(block)
+                    done += len(block)
+                    on_bytes(done)
+                writing.flush()
+                os.fsync(writing.fileno())
+            incoming.replace(target)
+        finally:
+            incoming.unlink(missing_ok=True)
+        return target
+
+    def remove(self, file: str) -> None:
+        """Takes a file away, and its folder when nothing else lies there."""
+        target = self.path(file)
+        target.unlink(missing_ok=True)
+        if target.parent.exists() and not any(target.parent.iterdir()):
+            shutil.rmtree(target.parent, ignore_errors=True)
+
+    def sweep(self, known: Iterable[str]) -> list[Path]:
+        """Removes what a process that died left: files of no document, and half copies.
+
+        A half copy of a process that still lives stays.
+        """
+        import psutil
+
+        keep = {self.path(file) for file in known}
+        removed = []
+        for path in self.folder.glob("*/*"):
+            if path in keep:
+                continue
+            if path.name.startswith(_INCOMING):
+                maker = path.name.removeprefix(_INCOMING).partition("-")[0]
+                if maker.isdigit() and psutil.pid_exists(int(maker)):
+                    continue
+            path.unlink(missing_ok=True)
+            removed.append(path)
+        return removed
+
+
+def file_name(digest: str, suffix: str) -> str:
+    """Name of a file with these bytes, relative to the folder."""
+    return f"{digest[:2]}/{digest}{suffix.lower()}"
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,35 @@
+import subprocess
+import sys
+import time
+
+from app.owner import Heartbeat, is_dead, new_owner
+
+
+def test_this_worker_lives_and_names_differ():
+    assert not is_dead(new_owner())
+    assert new_owner() != new_owner()
+
+
+def test_a_worker_that_ended_is_dead():
+    code = "from app.owner import new_owner; print(new_owner())"
+    owner = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert is_dead(owner)
+
+
+def test_nobody_can_tell_of_another_machine():
+    assert not is_dead("elsewhere:1:1:abc")
+    assert not is_dead("")
+
+
+def test_the_heart_beats_until_it_is_told_that_the_work_is_lost():
+    beats = []
+
+    def beat() -> bool:
+        beats.append(time.monotonic())
+        return len(beats) < 3
+
+    with Heartbeat(beat, every_s=0.01) as heart:
+        assert heart.lost.wait(5)
+    assert len(beats) == 3

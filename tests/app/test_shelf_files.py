@@ -1,0 +1,55 @@
+import errno
+import os
+
+import pytest
+
+from app.shelf_files import Files, digest, file_name
+
+
+def test_a_file_appears_whole_under_the_name_of_its_bytes(tmp_path):
+    source = tmp_path / "a.PDF"
+    source.write_bytes(b"x" * 3_000_000)
+    name = file_name(digest(source), source.suffix)
+    told = []
+    target = Files(tmp_path / "files").put(source, name, told.append)
+    assert target.read_bytes() == source.read_bytes()
+    assert name.endswith(".pdf")
+    assert told[-1] == 3_000_000
+    assert sorted(told) == told
+
+
+def test_removing_the_last_file_removes_its_folder(tmp_path):
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"x")
+    files = Files(tmp_path / "files")
+    files.put(source, "aa/one.txt", lambda _: None)
+    files.put(source, "aa/two.txt", lambda _: None)
+    files.remove("aa/one.txt")
+    assert files.path("aa/two.txt").exists()
+    files.remove("aa/two.txt")
+    files.remove("aa/two.txt")
+    assert list(files.folder.iterdir()) == []
+
+
+def test_a_copy_that_fails_leaves_nothing(tmp_path):
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"x" * 3_000_000)
+
+    def full(_done: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    files = Files(tmp_path / "files")
+    with pytest.raises(OSError, match="No space"):
+        files.put(source, "aa/one.txt", full)
+    assert [p for p in files.folder.rglob("*") if p.is_file()] == []
+
+
+def test_sweeping_takes_orphans_and_dead_halves_only(tmp_path):
+    files = Files(tmp_path / "files")
+    folder = files.folder / "aa"
+    folder.mkdir(parents=True)
+    dead = 2**22 + 1  # above the largest process number
+    for name in ("kept.txt", "orphan.txt", f".incoming-{dead}-x", f".incoming-{os.getpid()}-x"):
+        (folder / name).write_bytes(b"x")
+    removed = {path.name for path in files.sweep(["aa/kept.txt"])}
+    assert removed == {"orphan.txt", f".incoming-{dead}-x"}

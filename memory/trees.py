@@ -1,0 +1,79 @@
+"""Text to lxml trees that are safe to walk: no DTD, no entity of the file's own, no network."""
+
+import html.entities
+import re
+from typing import Any
+
+from memory.errors import UnreadableDocument
+
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>\s*")
+_DOCTYPE = re.compile(r"<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
+_PLAIN_DOCTYPE = re.compile(rb"<!DOCTYPE[^>\[]*>")  # names a DTD and declares nothing itself
+_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
+_OWN_ENTITIES = {"amp", "lt", "gt", "quot", "apos"}  # XML knows them by itself
+_VOID = "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
+_SELF_CLOSED = re.compile(rf"<(?!(?:{_VOID})\b)([A-Za-z][\w:-]*)((?:\s[^<>]*?)?)/>")
+
+
+def xml_tree(data: bytes, what: str) -> Any:
+    """The root of a part of a package.
+
+    Args:
+        data: Its bytes.
+        what: Its name, for messages.
+
+    Raises:
+        UnreadableDocument: it is not well formed, or declares things in a DTD, which a sound file
+            does not and through which entities could multiply or other files be read.
+    """
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False, load_dtd=False, no_network=True, dtd_validation=False
+    )
+    try:
+        root = etree.fromstring(_PLAIN_DOCTYPE.sub(b"", data, count=1), parser)
+    except etree.XMLSyntaxError as error:
+        raise UnreadableDocument(
+            f"{what} is damaged ({error}); open it in the program that made it and save it anew"
+        ) from error
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise UnreadableDocument(
+            f"{what} declares a document type (DTD), which a sound file never has and an attack "
+            "may; it is not read"
+        )
+    return root
+
+
+def xhtml_tree(text: str) -> Any:
+    """The root of an XHTML page, read as XML where it is well formed and as HTML where not."""
+    from lxml import etree
+
+    plain = _DOCTYPE.sub("", _DECLARATION.sub("", text, count=1), count=1).lstrip()
+    parser = etree.XMLParser(
+        resolve_entities=False, load_dtd=False, no_network=True, encoding="utf-8"
+    )
+    try:
+        return etree.fromstring(_ENTITY.sub(_character, plain).encode(), parser)
+    except etree.XMLSyntaxError:
+        # To HTML a self-closed <a id="x"/> would stay open to the end of the page.
+        return html_tree(_SELF_CLOSED.sub(r"<\1\2></\1>", plain))
+
+
+def html_tree(text: str) -> Any:
+    """The root of an HTML page however badly it is made; None for one without any element."""
+    from lxml import etree
+
+    # huge_tree: without it libxml2 silently leaves out what is nested too deep.
+    parser = etree.HTMLParser(
+        encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True
+    )
+    plain = _DECLARATION.sub("", text, count=1)
+    return etree.fromstring(plain.encode(), parser) if plain.strip() else None
+
+
+def _character(entity: re.Match[str]) -> str:
+    name = entity.group(1)
+    if name in _OWN_ENTITIES:
+        return entity.group()
+    return html.entities.html5.get(f"{name};", entity.group())

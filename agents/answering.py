@@ -9,8 +9,6 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from memory.sentences import sentences
-
 from agents.answer import Answer, Citation, cite
 from agents.desk import Desk
 from agents.prompting import render
@@ -18,6 +16,7 @@ from agents.quotes import locate
 from agents.steps import Drafted, Drafting, Step, Verified
 from agents.support import Evidence, Supporter
 from memory.document import Span
+from memory.sentences import sentences
 from retrieval.types import Passage
 from serving.model import Completion, Usage
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from retrieval.words import words
 
 from memory.document import Span
 from retrieval.types import Embedder
+from retrieval.words import index_words
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -64,13 +64,13 @@ class Supporter:
         """
         if not evidence:
             return []
-        claimed, asked = set(words(claim)), set(words(question))
+        claimed, asked = set(index_words(claim)), set(index_words(question))
         own = (claimed - asked) or claimed
         everything = " ".join(sentence.text for sentence in evidence)
         have = set(_NUMBER.findall(everything)) | set(_NUMBER.findall(question))
         if any(number not in have for number in _NUMBER.findall(claim)):
             return []
-        rows = [set(words(sentence.text)) for sentence in evidence]
+        rows = [set(index_words(sentence.text)) for sentence in evidence]
         rarity = _rarity(rows)
         lexical = np.array(
             [

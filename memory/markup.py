@@ -228,7 +228,7 @@ class _Walk:
             return ["\n".join(lines).strip("\n")]
         text = _BREAKS.sub(_BREAK, _SPACES.sub(" ", raw)).strip(" " + _BREAK)
         if self.context.kind == "heading":
-            parts = [re.sub(_BREAK + "+", " ", text)]
+            parts = [re.sub(_BREAK + "+", " ", text).rstrip("¶ ")]
         elif self.context.is_stanza:
             parts = [re.sub(_BREAK + "+", "\n", text)]
         else:

@@ -48,10 +48,11 @@ def list_marker(item: Any, numbers: dict[Any, int]) -> str:
         number = whole_number(parent.get("start"))
     number = 1 if number is None else number
     numbers[parent] = number
-    return f"{_in_letters(number, parent.get('type') or '1')}. "
+    return f"{in_letters(number, parent.get('type') or '1')}. "
 
 
-def _in_letters(number: int, style: str) -> str:
+def in_letters(number: int, style: str) -> str:
+    """A number as HTML's ``type`` says: "1", "a", "A", "i" or "I"."""
     if style in ("a", "A") and 1 <= number <= 26:
         return chr(ord(style) + number - 1)
     if style in ("i", "I") and 1 <= number < 4000:

@@ -9,8 +9,10 @@ from memory.errors import UnreadableDocument
 _DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>\s*")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _PLAIN_DOCTYPE = re.compile(rb"<!DOCTYPE[^>\[]*>")  # names a DTD and declares nothing itself
+_DECLARING_DOCTYPE = re.compile(rb"<!DOCTYPE[^>]*\[")
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
 _OWN_ENTITIES = {"amp", "lt", "gt", "quot", "apos"}  # XML knows them by itself
+_PROLOGUE_BYTES = 100_000  # a DTD stands before the first element
 _VOID = "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
 _SELF_CLOSED = re.compile(rf"<(?!(?:{_VOID})\b)([A-Za-z][\w:-]*)((?:\s[^<>]*?)?)/>")
 
@@ -31,16 +33,17 @@ def xml_tree(data: bytes, what: str) -> Any:
     parser = etree.XMLParser(
         resolve_entities=False, load_dtd=False, no_network=True, dtd_validation=False
     )
+    has_dtd = bool(_DECLARING_DOCTYPE.search(data[:_PROLOGUE_BYTES]))
     try:
-        root = etree.fromstring(_PLAIN_DOCTYPE.sub(b"", data, count=1), parser)
+        root = None if has_dtd else etree.fromstring(_PLAIN_DOCTYPE.sub(b"", data, count=1), parser)
     except etree.XMLSyntaxError as error:
         raise UnreadableDocument(
             f"{what} is damaged ({error}); open it in the program that made it and save it anew"
         ) from error
-    if root.getroottree().docinfo.internalDTD is not None:
+    if root is None or root.getroottree().docinfo.internalDTD is not None:
         raise UnreadableDocument(
-            f"{what} declares a document type (DTD), which a sound file never has and an attack "
-            "may; it is not read"
+            f"{what} declares entities in a DTD, which a sound file never does and an attack may; "
+            "it is not read"
         )
     return root
 

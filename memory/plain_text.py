@@ -35,21 +35,23 @@ class Wrapping:
         Args:
             paragraphs: Lines of each run without a blank line.
         """
-        filled, inner = Counter[int](), 0
+        widths, filled = Counter[int](), Counter[int]()
         for lines in paragraphs:
             for line, following in pairwise(lines):
                 if _RULE.fullmatch(line) or _DRAWN.search(line.strip()):
                     continue
-                inner += 1
-                if len(line) <= _WIDEST_COLUMN:
-                    width = columns(line)
-                    # It could have ended at any width up to where the next word would have fit.
-                    for possible in range(width, width + min(_first_word(following), 12) + 1):
-                        filled[possible] += 1
+                width = columns(line)
+                widths[min(width, _WIDEST_COLUMN + 1)] += 1
+                # It could have been broken at any column up to where the next word would end.
+                for possible in range(width, width + min(_first_word(following), 12) + 1):
+                    filled[possible] += 1
         if not filled:
             return cls(0)
         width, count = max(filled.items(), key=lambda pair: (pair[1], pair[0]))
-        return cls(width if width >= 40 and count * 2 >= inner else 0)
+        num_wider = sum(n for w, n in widths.items() if w > width + 3)
+        # Verse has its longest lines well beyond its usual ones; prose ends at its column.
+        is_filled = count >= 0.25 * widths.total() and num_wider <= 0.05 * widths.total()
+        return cls(width if 40 <= width <= _WIDEST_COLUMN and is_filled else 0)
 
     def joins(self, line: str, following: str) -> bool:
         """Whether a line goes on in the next: it was full."""

@@ -7,7 +7,7 @@ from agents.steps import Drafting
 from app.library import open_library
 from app.models import ensure_models
 from app.settings import Settings
-from app.terminal import err, out, plain, progress_bars, show_answer
+from app.terminal import err, fetch_bar, out, plain, progress_bars, show_answer
 
 BOOK = "persuasion.txt"
 TITLE = "Persuasion"
@@ -30,7 +30,7 @@ Go on with your own documents:
 def run_demo(place: str | None) -> None:
     """Reads the sample book and answers; the second run reads nothing again."""
     settings = Settings()
-    ensure_models(settings, say=lambda line: err.print(plain(line)))
+    ensure_models(settings, say=lambda line: err.print(plain(line)), bar=fetch_bar)
     with open_library(place, settings=settings) as library:
         with (
             progress_bars() as show,

@@ -146,7 +146,7 @@ class Ingest:
         document = self.store.document(entry.id)
         chunks = self.store.chunks(entry.id)
         for first in range(
-            self.store.num_embedded(entry.id, embedder.name), len(chunks), _EMBED_AT_ONCE
+            intake.num_embedded(entry.id, embedder.name), len(chunks), _EMBED_AT_ONCE
         ):
             if lost():
                 raise DocumentError(f"{entry.name} was deleted while it was being read")

@@ -190,7 +190,9 @@ class Library:
         paths = sorted(
             path
             for path in folder.rglob("*")
-            if path.is_file() and not any(p.startswith(".") for p in path.relative_to(folder).parts)
+            if path.is_file()
+            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+            and not path.resolve().is_relative_to(self.place.folder.resolve())
         )
         if not paths:
             raise DocumentNotFound(f"there are no files in {_clean(str(folder))}")

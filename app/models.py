@@ -3,15 +3,16 @@
 import json
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from app.settings import Settings
 from retrieval.types import Embedder
 from serving.catalogue import ModelCard, card, catalogue, default_llm, fallback_llm
 from serving.errors import FetchFailed, ModelNotFound, UnknownName
-from serving.fetch import fetch, installed
+from serving.fetch import OnBytes, fetch, installed
 from serving.model import LanguageModel
 
 log = logging.getLogger(__name__)
@@ -155,32 +156,41 @@ def open_embedder(settings: Settings) -> Embedder:
     return SentenceTransformersEmbedder(str(where))
 
 
-def ensure_models(settings: Settings, *, say: Callable[[str], None], bars: Any = None) -> None:
+def ensure_models(
+    settings: Settings,
+    *,
+    say: Callable[[str], None],
+    bar: Callable[[str], AbstractContextManager[OnBytes]],
+) -> None:
     """Fetches what is needed to answer, without asking: the embedder and a language model.
 
     Args:
         settings: Which models.
         say: Told what is fetched and why.
-        bars: Called with (name); gives the progress callback for fetching it, or None.
+        bar: Shows the progress of one model by name.
     """
+
+    def get(name: str) -> None:
+        model = card(name)
+        say(f"fetching {model.title} ({model.size_bytes / 1e6:,.0f} MB, {model.licence}) …")
+        with bar(name) as show:
+            fetch(name, settings.models, on_progress=show)
+
     known = catalogue().get(settings.embedder)
     if known is not None and not known.is_in(settings.models):
-        say(f"fetching the embedder {known.name} ({known.size_bytes / 1e6:.0f} MB) …")
-        fetch(known.name, settings.models, on_progress=bars(known.name) if bars else None)
+        get(known.name)
     try:
         choose_model(settings)
         return
     except ModelNotFound:
         wanted = default_llm() if settings.model == "auto" else settings.model
-    model = card(wanted)
-    say(f"fetching the language model {model.title} ({model.size_bytes / 1e9:.1f} GB) …")
     try:
-        fetch(wanted, settings.models, on_progress=bars(wanted) if bars else None)
+        get(wanted)
     except FetchFailed as error:
         if wanted != default_llm():
             raise
         say(f"{error}\nTaking the smallest model instead: it will often find nothing, or wrongly.")
-        fetch(fallback_llm(), settings.models)
+        get(fallback_llm())
 
 
 def _first_model(url: str) -> str:

@@ -4,12 +4,20 @@ Document and model text is printed as it is: never as markup, and without contro
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +26,7 @@ from agents.answer import Answer, Citation
 from app.progress import OnProgress, Progress
 from memory.document import Problem
 from memory.store import Entry
+from serving.catalogue import ModelCard
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -84,6 +93,43 @@ class _LineProgress:
         if progress.stage != "done" and (progress.name, progress.stage) != self._last:
             self._last = (progress.name, progress.stage)
             err.print(plain(f"{_STAGES[progress.stage]} {progress.name} …"))
+
+
+@contextmanager
+def fetch_bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar of bytes for a model that is fetched."""
+    bar = Bars(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        disable=not err.is_terminal,
+    )
+    with bar:
+        task = bar.add_task(f"fetching {name}", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def show_models(cards: Sequence[ModelCard], folder: Path, used: Collection[str]) -> None:
+    """The catalogue as a table."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("", "name", "for", "size", "window", "licence", "note"):
+        right = column in ("size", "window")
+        table.add_column(column, justify="right" if right else "left", no_wrap=column != "note")
+    for card in cards:
+        mark = "✓ used" if card.name in used and card.is_in(folder) else ""
+        mark = mark or ("✓" if card.is_in(folder) else "")
+        table.add_row(
+            mark,
+            card.name,
+            card.ability if card.kind == "llm" else card.kind,
+            f"{card.size_bytes / 1e9:.2f} GB",
+            f"{card.window:,}",
+            card.licence,
+            card.note,
+        )
+    out.print(table)
 
 
 def show_entry(entry: Entry, problems: Sequence[Problem] = ()) -> None:

@@ -1,0 +1,275 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agents.answer import Answer
+from agents.steps import Assembled, Drafted, Searched, Verified
+from memory.errors import (
+    DocumentError,
+    DocumentNotFound,
+    EmptyDocument,
+    LibraryError,
+    LibraryReadOnly,
+)
+from retrieval.errors import BudgetTooSmall
+from serving.errors import UnknownName
+
+
+def test_an_answer_carries_a_quote_that_stands_in_the_source(opened, lamp):
+    library = opened("The schooner was the Petrel.")
+    book = library.add(lamp)
+    answer = library.ask("Which ship struck the reef?")
+    assert answer.found
+    assert "Petrel" in answer.text
+    best = answer.citations[0]
+    assert best.quote == "The schooner Petrel struck the reef and sank."
+    assert best.span.of(library.document(book.id).text) == best.quote
+    assert best.section == ("Chapter 2",) or best.section[-1] == "Chapter 2"
+    assert answer.usage.calls == 1
+
+
+def test_the_steps_come_in_order_and_end_in_the_answer(opened, lamp):
+    library = opened("Joss rowed out.")
+    library.add(lamp)
+    steps = list(library.read("Who rowed out to the reef?"))
+    kinds = [type(step) for step in steps]
+    assert [k for k in kinds if k in (Searched, Assembled, Drafted, Verified, Answer)] == [
+        Searched,
+        Assembled,
+        Drafted,
+        Verified,
+        Answer,
+    ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["NOT FOUND", "Not found.", "The passages do not mention it.", "", "A walrus named Bjorn."],
+)
+def test_without_support_the_answer_is_not_found_and_shows_what_is_near(opened, lamp, reply):
+    library = opened(reply)
+    library.add(lamp)
+    answer = library.ask("What was the name of the dog?")
+    assert not answer.found
+    assert answer.text == "Not found in this document."
+    assert answer.citations == ()
+    assert answer.nearest
+
+
+def test_a_number_that_stands_nowhere_has_no_support(opened, lamp):
+    library = opened("Joss pulled 12 sailors from the water.")
+    library.add(lamp)
+    assert not library.ask("How many sailors did Joss pull from the water?").found
+
+
+def test_a_sentence_without_support_is_marked_beside_one_with(opened, lamp):
+    library = opened("The schooner Petrel struck the reef. Bananas ripen in Norway.")
+    library.add(lamp)
+    answer = library.ask("What happened to the ship?")
+    assert answer.found
+    assert answer.unsupported == ("Bananas ripen in Norway.",)
+
+
+def test_the_full_reader_reads_everything(opened, lamp):
+    library = opened("The captain was named Orlov.")
+    library.add(lamp)
+    answer = library.ask("What was the captain's name?", reader="full")
+    assert "Orlov" in answer.citations[0].quote
+    assert "three shillings" in library.model.seen[0][-1].content
+
+
+def test_only_the_asked_documents_are_read(opened, lamp, well):
+    library = opened("forty feet", "NOT FOUND")
+    library.add(lamp)
+    deep = library.add(well)
+    answer = library.ask("How deep was the well?", documents=["well.txt"])
+    assert {c.document_id for c in answer.citations} == {deep.id}
+    library.ask("How deep was the well?", documents=["lamp.txt"])
+    assert "forty feet" not in library.model.seen[1][-1].content
+
+
+def test_adding_the_same_bytes_again_does_nothing(opened, lamp, tmp_path):
+    library = opened()
+    first = library.add(lamp, tags=["sea"])
+    twin = tmp_path / "other-name.txt"
+    twin.write_bytes(lamp.read_bytes())
+    again = library.add(twin)
+    assert again.id == first.id
+    assert again.name == "lamp.txt"
+    assert len(library.list()) == 1
+    assert library.list(tag="sea") == library.list()
+    assert library.list(tag="land") == ()
+
+
+def test_bytes_can_be_added_and_need_a_name(opened):
+    library = opened()
+    entry = library.add(b"Mira lit the lamp.", name="note.txt")
+    assert library.document(entry.id).text == "Mira lit the lamp."
+    assert library.file("note.txt").read_bytes() == b"Mira lit the lamp."
+    with pytest.raises(ValueError, match="name"):
+        library.add(b"x")
+
+
+def test_a_folder_is_added_whole_and_a_bad_file_does_not_stop_it(opened, lamp, well, tmp_path):
+    (tmp_path / "empty.txt").write_bytes(b"")
+    (tmp_path / ".hidden.txt").write_bytes(b"hidden")
+    library = opened(place=tmp_path / "elsewhere" / "library")
+    added, failed = library.add_folder(tmp_path / ".")
+    assert {e.name for e in added} == {"lamp.txt", "well.txt"}
+    assert [f.path.name for f in failed] == ["empty.txt"]
+    assert "empty" in str(failed[0].error)
+
+
+def test_deleting_leaves_nothing_behind(opened, lamp, well, tmp_path):
+    library = opened()
+    keep = library.add(well)
+    gone = library.add(lamp)
+    assert library.search("Petrel schooner")
+    library.delete(gone.id)
+    assert [c.document_id for c in library.search("Petrel schooner")] == [keep.id] * len(
+        library.search("Petrel schooner")
+    )
+    library.close()
+    for path in (tmp_path / "library").rglob("*"):
+        if path.is_file():
+            assert b"Petrel" not in path.read_bytes(), path
+            assert b"petrel" not in path.read_bytes(), path
+    assert not list((tmp_path / "library" / "files").rglob(f"{gone.id}*"))
+
+
+def test_documents_are_found_by_id_name_title_and_part(opened, lamp, well):
+    library = opened()
+    a, b = library.add(lamp), library.add(well)
+    assert library.show(a.id[:6]) == a
+    assert library.show("well.txt") == b
+    assert library.rename("lamp.txt", "A Light at Sea").title == "A Light at Sea"
+    assert library.show("light at").id == a.id
+    assert library.document(a.id).title == "A Light at Sea"
+    with pytest.raises(DocumentNotFound, match="several"):
+        library.show(".txt")
+    with pytest.raises(DocumentNotFound, match="gistree list"):
+        library.show("moby")
+
+
+def test_a_second_library_object_sees_what_the_first_adds_and_deletes(opened, lamp, well):
+    one, two = opened(), opened()
+    book = one.add(lamp)
+    assert two.search("storm")[0].document_id == book.id
+    two.delete(book.id)
+    assert one.search("storm") == ()
+    one.add(well)
+    assert len(two.search("well water")) > 0
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        ("missing.txt", DocumentNotFound, "no file"),
+        (".", DocumentError, "folder"),
+    ],
+)
+def test_what_cannot_be_added_says_why(opened, tmp_path, source, error, words):
+    with pytest.raises(error, match=words):
+        opened().add(tmp_path / source)
+
+
+def test_an_empty_file_and_an_empty_folder(opened, tmp_path):
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e.txt").write_bytes(b"")
+    library = opened()
+    with pytest.raises(EmptyDocument, match=r"e\.txt"):
+        library.add(tmp_path / "e.txt")
+    with pytest.raises(DocumentNotFound, match="no files"):
+        library.add_folder(tmp_path / "e")
+    assert library.list() == ()
+
+
+def test_a_question_needs_a_word_and_a_library_a_document(opened, lamp):
+    library = opened()
+    with pytest.raises(DocumentNotFound, match="empty"):
+        library.ask("Who?")
+    library.add(lamp)
+    with pytest.raises(ValueError, match="word"):
+        library.ask(" \0 ")
+    with pytest.raises(UnknownName, match="full, oprag"):
+        library.ask("Who?", reader="magic")
+    with pytest.raises(BudgetTooSmall, match="raise budget_tokens"):
+        library.ask("Who?", budget_tokens=1)
+
+
+def test_a_question_of_100000_characters_is_answered(opened, lamp):
+    library = opened("The Petrel sank.")
+    library.add(lamp)
+    answer = library.ask("Which ship sank? " + "really " * 14_000)
+    assert answer.found
+    assert len(library.model.seen[0][-1].content) < 20_000
+
+
+def test_surrogates_and_nul_in_names_and_questions(opened, tmp_path):
+    name = os.fsdecode(b"caf\xe9.txt")
+    path = tmp_path / name
+    path.write_text("The lamp burned all night.", encoding="utf-8")
+    library = opened("The lamp burned.")
+    entry = library.add(path)
+    entry.name.encode("utf-8")
+    assert library.add(b"x y z", name="a\0b\ud800.txt").name == "ab?.txt"
+    assert library.ask("Did the lamp\0 burn\ud800?").found
+
+
+def test_a_read_only_library_answers_and_refuses_changes(opened, lamp):
+    book = opened().add(lamp)
+    library = opened("The Petrel sank.", read_only=True)
+    assert library.ask("Which ship sank?").found
+    for change in (
+        lambda: library.add(b"x", name="x.txt"),
+        lambda: library.delete(book.id),
+        lambda: library.rename(book.id, "y"),
+        lambda: library.tag(book.id, "z"),
+        library.finish_interrupted,
+    ):
+        with pytest.raises(LibraryReadOnly):
+            change()
+
+
+def test_a_folder_without_write_permission_is_read_only(opened, lamp, tmp_path):
+    library = opened()
+    library.add(lamp)
+    library.close()
+    code = (
+        "import os, sys; os.geteuid() or (os.setgid(65534), os.setuid(65534))\n"
+        "from pathlib import Path\n"
+        "from app.place import locate_library\n"
+        "print(locate_library(Path(sys.argv[1]), read_only=False).read_only)"
+    )
+    folder = tmp_path / "library"
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        for parent in tmp_path.parents:
+            if not os.access(parent, os.X_OK):
+                pytest.skip("the temporary folder cannot be entered by another user")
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(folder)], capture_output=True, text=True
+        )
+        if "Permission" in done.stderr or "ModuleNotFound" in done.stderr:
+            pytest.skip("another user cannot enter the folders above")
+        assert done.stdout.strip() == "True", done.stderr
+    finally:
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def test_a_file_in_place_of_a_library(opened, lamp):
+    with pytest.raises(LibraryError, match="is a file"):
+        opened(place=lamp)
+
+
+def test_a_damaged_database_is_said(opened, tmp_path):
+    folder: Path = tmp_path / "broken"
+    folder.mkdir()
+    (folder / "library.db").write_bytes(b"this is no database at all" * 200)
+    with pytest.raises(LibraryError, match="cannot be opened"):
+        opened(place=folder)

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import PurePath
 
 from memory.blocks import Block, Info, Outline, PageStart, Part
@@ -79,11 +80,26 @@ class Builder:
         self._pieces.append(text)
         self._length += len(text)
 
-    def lost(self, pages: int, problem: Problem) -> None:
+    @property
+    def has_text(self) -> bool:
+        """Whether a letter or digit has come yet."""
+        return any(_LETTERS.search(piece) for piece in self._pieces)
+
+    def lost(self, what: str, remedy: str) -> None:
         """Says that the parser ended before its time; the pages that never came are unread."""
-        self._problems.append(problem)
-        while len(self._pages) < pages:
+        if self._pages and not self._block_starts[-1]:  # its text was still to come
+            page, start = self._pages[-1]
+            self._pages[-1] = (replace(page, source="unread"), start)
+            first = len(self._pages) - 1
+        else:
+            first = len(self._pages)
+        while len(self._pages) < self._info.num_pages:
             self.add(PageStart(source="unread"))
+        if first == len(self._pages):  # all have begun, so it is the last that is not whole
+            page, start = self._pages[-1]
+            self._pages[-1] = (replace(page, source="unread"), start)
+            first -= 1
+        self._problems.append(Problem(what, remedy, first))
 
     def document(self, *, id: str, name: str, size_bytes: int) -> Document:
         """The document.
@@ -185,12 +201,13 @@ def _letters(text: str) -> str:
 def _sections(entries: list[tuple[int, Outline]], end: int) -> tuple[Section, ...]:
     """Each runs to where the next of the same or a higher level begins."""
     sections: list[Section] = []
+    open_ones: list[int] = []  # positions of the sections that the next one may lie in
+    stops = [end] * len(entries)
     for i, (start, entry) in enumerate(entries):
-        level = max(entry.level, 1)
-        stop = next(
-            (later for later, e in entries[i + 1 :] if max(e.level, 1) <= level and later >= start),
-            end,
-        )
+        while open_ones and entries[open_ones[-1]][1].level >= entry.level:
+            stops[open_ones.pop()] = start
+        open_ones.append(i)
+    for (start, entry), stop in zip(entries, stops, strict=True):
         title = " ".join(clean(entry.title).split())
-        sections.append(Section(title, level, Span(start, stop)))
+        sections.append(Section(title, max(entry.level, 1), Span(start, stop)))
     return tuple(sections)

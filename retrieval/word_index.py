@@ -6,17 +6,22 @@ with the shelf by document, and one that is missing, damaged or of another layou
 
 import logging
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
+from retrieval.errors import RetrievalError
+from retrieval.types import Shelf
 from retrieval.words import index_words, query_words
 
 _log = logging.getLogger(__name__)
 _LAYOUT = "1"  # of the schema and the way texts become words; another one is not read
 _HEAP_BYTES = 50_000_000
+SMALL = 20_000
+"""Passages that are written anew in about two seconds."""
 _MOST_WORDS = 64  # of a query; past that, further words cost time and change little
 
 
@@ -38,36 +43,38 @@ class WordIndex:
         with self._lock:
             self._index, self._schema, self._analyzer = self._open()
 
-    def update(
-        self, *, remove: Collection[str], add: Iterable[tuple[str, Iterable[tuple[int, str]]]]
-    ) -> None:
-        """Takes documents out and puts documents in, all of it at once for every reader.
+    def sync(self, shelf: Shelf, *, verify: bool = False) -> None:
+        """Makes the index hold the shelf's documents and no others, at once for every reader.
+
+        Where documents went, a small index is written anew, so that none of their words stay in
+        its files; a large one marks them deleted, and is written anew when they are a fifth.
 
         Args:
-            remove: Document ids; unknown ones do nothing.
-            add: Pairs of document id and its passages, each a chunk number and text. Whatever the
-                index held of such a document is replaced.
-        """
-        import tantivy
+            shelf: The documents.
+            verify: Also replaces documents whose chunk numbers are no longer those of the shelf.
 
+        Raises:
+            RetrievalError: the folder cannot be written.
+        """
         with self._lock:
-            writer = self._index.writer(_HEAP_BYTES, 1)
+            # In this order: what another process has put into the index is on the shelf by now.
             try:
-                for document_id in remove:
-                    writer.delete_documents_by_term("document", document_id)
-                for document_id, passages in add:
-                    writer.delete_documents_by_term("document", document_id)
-                    for chunk_id, text in passages:
-                        row = tantivy.Document()
-                        row.add_text("document", document_id)
-                        row.add_unsigned("chunk", chunk_id)
-                        row.add_text("words", " ".join(index_words(text)))
-                        writer.add_document(row)
-                writer.commit()
-                writer.wait_merging_threads()
-            finally:
-                del writer  # gives tantivy's own lock back; what was not committed is gone
-        self._index.reload()
+                held = self.document_ids()
+            except ValueError:  # someone has removed or damaged its files
+                self._index, self._schema, self._analyzer = self._open()
+                held = self.document_ids()
+            wanted = shelf.document_ids()
+            gone = held - wanted
+            if verify:
+                gone |= {each for each in held & wanted if not self._is_current(shelf, each)}
+            if not gone and held == wanted:
+                return
+            if gone and self._searcher().num_docs <= SMALL:
+                self._write(shelf, remove=None, add=wanted)
+                return
+            self._write(shelf, remove=gone, add=wanted - (held - gone))
+            if self._deleted_share() > 1 / 5:
+                self._write(shelf, remove=None, add=shelf.document_ids())
 
     def document_ids(self) -> set[str]:
         """Documents with passages in the index, as last committed by any process."""
@@ -75,8 +82,7 @@ class WordIndex:
 
         self._index.reload()
         every = tantivy.Query.all_query()  # without it deleted documents are counted too
-        found = self._index.searcher().terms_with_prefix("document", "", every)
-        return {document_id for document_id, _ in found}
+        return {each for each, _ in self._searcher().terms_with_prefix("document", "", every)}
 
     def search(
         self, query: str, top_k: int, *, documents: Collection[str] | None = None
@@ -104,17 +110,76 @@ class WordIndex:
             only = make.term_set_query(self._schema, "document", list(documents))
             filtered = [(occur.Must, make.const_score_query(only, 0.0)), (occur.Must, wanted)]
             wanted = make.boolean_query(filtered)
-        searcher = self._index.searcher()
+        searcher = self._searcher()
         hits = searcher.search(wanted, top_k, count=False).hits
         numbers = searcher.fast_field_values("chunk", [address for _, address in hits])
         return [(number, score) for number, (score, _) in zip(numbers, hits, strict=True)]
 
-    def rarity(self, words: Iterable[str]) -> list[float]:
-        """Share of all passages that do *not* hold each word, 0 to 1; 1 for unknown words."""
-        searcher = self._index.searcher()
-        stems = [stem for word in words for stem in self._analyzer.analyze(word)]
-        total = max(1, searcher.num_docs)
-        return [max(0.0, 1 - searcher.doc_freq("words", stem) / total) for stem in stems]
+    def rare_share(self, query: str) -> float:
+        """Share of a query's different words that some passages hold, but at most one in fifty."""
+        searcher = self._searcher()
+        words = set(self._analyzer.analyze(" ".join(query_words(query))))
+        most = max(1, searcher.num_docs // 50)
+        rare = sum(0 < searcher.doc_freq("words", word) <= most for word in words)
+        return float(rare / max(1, len(words)))
+
+    def _searcher(self) -> Any:
+        """A view of the last commit that was loaded; it stays as it is while others write."""
+        return self._index.searcher()
+
+    def _is_current(self, shelf: Shelf, document_id: str) -> bool:
+        import tantivy
+
+        mine = tantivy.Query.term_query(self._schema, "document", document_id, "basic")
+        first = self._searcher().search(
+            mine, 1, count=False, order_by_field="chunk", order=tantivy.Order.Asc
+        )
+        there = shelf.chunk_ids(document_id)
+        return bool(len(there)) and [int(there[0])] == [number for number, _ in first.hits]
+
+    def _deleted_share(self) -> float:
+        """Share of the documents in the index's files that are only marked as deleted."""
+        held = self._searcher().terms_with_prefix("document", "")
+        return 1 - len(self.document_ids()) / max(1, len(held))
+
+    def _write(self, shelf: Shelf, *, remove: Collection[str] | None, add: Iterable[str]) -> None:
+        """One commit; ``remove`` None takes everything out."""
+        import tantivy
+
+        with self._failures_in_words():
+            writer = self._index.writer(_HEAP_BYTES, 1)
+        try:
+            if remove is None:
+                writer.delete_all_documents()
+            for document_id in {*(remove or ()), *add}:
+                writer.delete_documents_by_term("document", document_id)
+            for document_id in sorted(add):
+                numbers, texts = shelf.chunk_ids(document_id), shelf.chunk_texts(document_id)
+                if len(numbers) != len(texts):
+                    continue  # deleted between the two: gone at the next sync
+                for number, (header, text) in zip(numbers, texts, strict=True):
+                    row = tantivy.Document()
+                    row.add_text("document", document_id)
+                    row.add_unsigned("chunk", int(number))
+                    row.add_text("words", " ".join(index_words(f"{header}\n{text}")))
+                    with self._failures_in_words():
+                        writer.add_document(row)
+            with self._failures_in_words():
+                writer.commit()
+                writer.wait_merging_threads()
+        finally:
+            del writer  # gives tantivy's own lock back; what was not committed is gone
+        self._index.reload()
+
+    @contextmanager
+    def _failures_in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, OSError) as failure:  # tantivy's own errors are ValueErrors
+            raise RetrievalError(
+                f"the word index in {self._folder} cannot be written ({failure}); make room or "
+                "give write access there, or delete that folder: it is made anew from the library"
+            ) from failure
 
     def _open(self) -> tuple[Any, Any, Any]:
         """The index in the folder, or a new one in the place of what cannot be used."""

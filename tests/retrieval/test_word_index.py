@@ -1,20 +1,33 @@
 import multiprocessing
 import os
+import shutil
 import signal
 import threading
+from types import SimpleNamespace
 
 import pytest
+from fakes import FakeShelf
 
+import retrieval.word_index
+from retrieval.errors import RetrievalError
 from retrieval.word_index import WordIndex
 
-SEA = ("sea", [(1, "The whales were hunted."), (2, "The calm sea at night.")])
-LAW = ("law", [(7, "The party may terminate this agreement."), (8, "A whale of a clause.")])
+SEA = "The whales were hunted.\n\nThe calm sea at night."  # chunks 1 and 2
+LAW = "The party may terminate this agreement.\n\nA whale of a clause."  # chunks 3 and 4
 
 
 @pytest.fixture
-def index(tmp_path):
+def shelf():
+    shelf = FakeShelf()
+    shelf.add("sea", SEA, header="Book of the sea")
+    shelf.add("law", LAW)
+    return shelf
+
+
+@pytest.fixture
+def index(tmp_path, shelf):
     index = WordIndex(tmp_path / "words")
-    index.update(remove=[], add=[SEA, LAW])
+    index.sync(shelf)
     return index
 
 
@@ -23,90 +36,142 @@ def numbers(found):
 
 
 def test_words_are_found_by_their_stems_the_best_first(index):
-    assert numbers(index.search("Hunting whales", 5)) == [1, 8]
+    assert numbers(index.search("Hunting whales", 5)) == [1, 4]
     assert index.search("zebra", 5) == index.search("", 5) == index.search("?!", 5) == []
     assert len(index.search("whale the", 1)) == 1
 
 
+def test_words_of_the_header_count(index):
+    assert set(numbers(index.search("book", 5))) == {1, 2}
+
+
 def test_a_search_keeps_to_the_documents_that_are_named(index):
-    assert numbers(index.search("whale", 5, documents=["law"])) == [8]
+    assert numbers(index.search("whale", 5, documents=["law"])) == [4]
     assert index.search("whale", 5, documents=["law"])[0][1] > 0
     assert index.search("whale", 5, documents=[]) == []
     assert index.search("whale", 5, documents=["no such"]) == []
 
 
-def test_documents_go_and_come_and_are_replaced(index):
+@pytest.mark.parametrize("small", [0, 1000])
+def test_documents_go_and_come(index, shelf, small, monkeypatch):
+    monkeypatch.setattr(retrieval.word_index, "SMALL", small)
+    shelf.remove("sea")
+    shelf.add("new", "Nothing but whales.")
+    index.sync(shelf)
+    assert index.document_ids() == {"law", "new"}
+    assert set(numbers(index.search("whale", 5))) == {4, 5}
+
+
+@pytest.mark.parametrize("small", [0, 1000])
+def test_a_document_that_came_back_with_new_chunks_is_replaced_when_verified(
+    index, shelf, small, monkeypatch
+):
+    monkeypatch.setattr(retrieval.word_index, "SMALL", small)
+    shelf.remove("sea")
+    shelf.add("sea", SEA)
+    index.sync(shelf, verify=True)
+    assert set(numbers(index.search("whale", 5))) == {4, 5}
     assert index.document_ids() == {"sea", "law"}
-    index.update(remove=["sea", "never there"], add=[("law", [(9, "Nothing but whales.")])])
-    assert index.document_ids() == {"law"}
-    assert numbers(index.search("whale terminate", 5)) == [9]
 
 
-def test_rarity_tells_common_words_from_unknown_ones(index):
-    the, clause, zebra = index.rarity(["the", "clause", "zebra"])
-    assert the < clause < zebra == 1.0
+@pytest.mark.parametrize("small", [0, 1000])
+def test_no_word_of_a_deleted_document_stays_in_the_files(index, shelf, small, monkeypatch):
+    monkeypatch.setattr(retrieval.word_index, "SMALL", small)
+    shelf.add("secret", "Xylophagous quokkas.")
+    index.sync(shelf)
+    shelf.remove("secret")
+    index.sync(shelf)
+    words = [word for word, _ in index._searcher().terms_with_prefix("words", "")]
+    assert "whale" in words
+    assert "quokka" not in words
 
 
-def test_it_outlives_its_process_and_a_second_one_sees_each_commit(index, tmp_path):
+def test_rare_words_are_those_that_few_passages_hold(index):
+    assert index.rare_share("clause") == 1.0
+    assert index.rare_share("clause zebra") == 0.5
+    assert index.rare_share("the whale") == index.rare_share("") == 0.0
+
+
+def test_it_outlives_its_process_and_a_second_one_sees_each_commit(index, shelf, tmp_path):
     other = WordIndex(tmp_path / "words")
     assert numbers(other.search("whale", 5)) == numbers(index.search("whale", 5))
-    other.update(remove=["law"], add=[])
+    shelf.remove("law")
+    other.sync(shelf)
     assert index.document_ids() == {"sea"}
     assert numbers(index.search("whale", 5)) == [1]
 
 
-def test_a_failure_midway_leaves_the_index_as_it_was(index):
-    def failing():
-        yield SEA[0], [(20, "half a whale")]
-        raise OSError("the shelf broke")
-
-    with pytest.raises(OSError, match="shelf broke"):
-        index.update(remove=["law"], add=failing())
+def test_a_failure_midway_leaves_the_index_as_it_was(index, shelf, monkeypatch):
+    shelf.add("zoo", "Half a whale.")
+    shelf.remove("law")
+    texts = shelf.chunk_texts
+    monkeypatch.setattr(shelf, "chunk_texts", lambda each: texts(each) if each == "sea" else 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        index.sync(shelf)
     assert index.document_ids() == {"sea", "law"}
-    assert numbers(index.search("whale", 5)) == [8, 1] or numbers(index.search("whale", 5)) == [
-        1,
-        8,
-    ]
-    index.update(remove=["law"], add=[])
-    assert index.document_ids() == {"sea"}
+    assert set(numbers(index.search("whale", 5))) == {1, 4}
+    monkeypatch.undo()
+    index.sync(shelf)
+    assert index.document_ids() == {"sea", "zoo"}
 
 
 @pytest.mark.parametrize("keep", [0, 20])
-def test_a_damaged_index_is_built_anew(index, tmp_path, keep):
+def test_a_damaged_index_is_built_anew(index, shelf, tmp_path, keep):
     folder = next((tmp_path / "words").glob("layout-*"))
     for file in folder.iterdir():
         if not file.name.startswith("."):
             file.write_bytes(file.read_bytes()[:keep])
     again = WordIndex(tmp_path / "words")
     assert again.document_ids() == set()
-    again.update(remove=[], add=[SEA])
-    assert numbers(again.search("whale", 5)) == [1]
+    again.sync(shelf)
+    assert numbers(again.search("hunted whale", 5)) == [1, 4]
 
 
-def _killed_midway(folder, ready):
-    def passages():
-        for number in range(100, 20_000):
-            yield number, f"whale number {number}"
-        ready.set()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    WordIndex(folder).update(remove=["sea"], add=[("new", passages())])
+def test_an_index_whose_files_vanish_while_it_is_open_is_built_anew(index, shelf, tmp_path):
+    shutil.rmtree(next((tmp_path / "words").glob("layout-*")))
+    shelf.add("new", "A whale.")
+    index.sync(shelf)
+    assert set(numbers(index.search("whale", 5))) == {1, 4, 5}
 
 
-def test_a_killed_writer_leaves_the_last_commit_and_no_lock(index, tmp_path):
-    spawn = multiprocessing.get_context("spawn")
-    ready = spawn.Event()
-    writer = spawn.Process(target=_killed_midway, args=(tmp_path / "words", ready))
+def test_an_index_that_cannot_be_written_says_what_to_do(index, shelf, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(index, "_index", SimpleNamespace(writer=full))
+    with pytest.raises(RetrievalError, match="make room"):
+        index._write(shelf, remove=None, add=["sea"])
+
+
+def _killed_midway(folder):
+    shelf = FakeShelf()
+    for number in range(50):
+        shelf.add(f"d{number}", "\n\n".join(f"whale number {turn}" for turn in range(100)))
+    texts = shelf.chunk_texts
+
+    def texts_until_killed(document_id):
+        if document_id == "d9":  # the last one
+            os.kill(os.getpid(), signal.SIGKILL)
+        return texts(document_id)
+
+    shelf.chunk_texts = texts_until_killed
+    WordIndex(folder).sync(shelf)
+
+
+def test_a_killed_writer_leaves_the_last_commit_and_no_lock(index, shelf, tmp_path):
+    writer = multiprocessing.get_context("spawn").Process(
+        target=_killed_midway, args=(tmp_path / "words",)
+    )
     writer.start()
     writer.join(60)
-    assert ready.is_set()
     assert writer.exitcode == -signal.SIGKILL
     assert index.document_ids() == {"sea", "law"}
-    index.update(remove=["law"], add=[])
+    shelf.remove("law")
+    index.sync(shelf)
     assert index.document_ids() == {"sea"}
 
 
-def test_threads_search_while_one_writes(index):
+def test_threads_search_while_one_writes(index, shelf):
     failures = []
 
     def search():
@@ -120,7 +185,8 @@ def test_threads_search_while_one_writes(index):
     for thread in threads:
         thread.start()
     for turn in range(5):
-        index.update(remove=[], add=[("sea", [(100 + turn, "a whale")])])
+        shelf.add(f"more{turn}", "a whale")
+        index.sync(shelf)
     for thread in threads:
         thread.join()
     assert failures == []

@@ -1,0 +1,160 @@
+"""Hybrid search over a library: nearness of meaning and shared words, fused."""
+
+import logging
+import tempfile
+import threading
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from retrieval.fusion import Fusion, fuse
+from retrieval.reranker import Reranker
+from retrieval.types import Embedder, Passage, Shelf
+from retrieval.vector_index import VectorIndex
+from retrieval.word_index import WordIndex
+
+_log = logging.getLogger(__name__)
+_QUERY_MOST = 4_000  # characters: well past what embedders read, and quick
+_DEPTH = 50  # passages that each ranking gives, and that a reranker reads, at least
+
+
+class Searcher:
+    """Finds the passages of a library that fit a query.
+
+    Both indexes are derived from the shelf and follow it: documents that any process has added or
+    deleted since the last search are taken in first. Every method may be called from several
+    threads, and several processes may use one folder.
+
+    Args:
+        shelf: The library.
+        embedder: Makes the query's vector; the shelf must hold its vectors.
+        folder: Where the indexes lie. Where it cannot be written they are made in a temporary
+            folder.
+        fusion: How the two rankings become one.
+        reranker: Reads the best passages again, if given.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        embedder: Embedder,
+        folder: Path,
+        *,
+        fusion: Fusion | None = None,
+        reranker: Reranker | None = None,
+    ) -> None:
+        self._shelf, self._embedder = shelf, embedder
+        self._fusion, self._reranker = fusion or Fusion(), reranker
+        self._lock = threading.Lock()
+        self._generation: int | None = None
+        self._borrowed: tempfile.TemporaryDirectory[str] | None = None
+        if not _writable(folder):
+            self._borrowed = tempfile.TemporaryDirectory(prefix="gistree-index-")
+            _log.info("the index folder %s cannot be written; using %s", folder, self._borrowed)
+            folder = Path(self._borrowed.name)
+        self._vectors = VectorIndex(folder / "dense", embedder=embedder.name, dim=embedder.dim)
+        self._words = WordIndex(folder / "words")
+
+    def search(
+        self, query: str, *, documents: Collection[str] | None = None, top_k: int = 10
+    ) -> list[Passage]:
+        """The best passages, best first.
+
+        Args:
+            query: A question, keywords or a sentence. Of a very long one its beginning and its
+                end count.
+            documents: Ids of the documents to search; None searches all. Unknown ones hold nothing.
+            top_k: Most passages.
+
+        Raises:
+            EmbedderMismatch: a document that is to be searched has no vectors by this embedder.
+        """
+        self.sync()
+        query = _bounded(query)
+        if not query.strip() or top_k < 1:
+            return []
+        if documents is not None:
+            documents = frozenset(documents)
+            if self._vectors.holds_only(documents):
+                documents = None  # unfiltered search is faster
+        ranked = self._ranked(query, documents, top_k)
+        places = self._shelf.places([number for number, _ in ranked])
+        if len(places) < len(ranked):
+            # A number that the shelf does not know: a document went, or came back with new ones.
+            self.sync(verify=True)
+            ranked = self._ranked(query, documents, top_k)
+            places = self._shelf.places([number for number, _ in ranked])
+        passages = [
+            Passage(number, *places[number], score) for number, score in ranked if number in places
+        ]
+        if self._reranker is not None:
+            passages = self._reranked(self._reranker, query, passages[: max(top_k, _DEPTH)])
+        return passages[:top_k]
+
+    def sync(self, *, verify: bool = False) -> None:
+        """Brings both indexes up to the shelf; does nothing where it has not changed.
+
+        Args:
+            verify: Looks even so, and at every document's chunk numbers.
+
+        Raises:
+            RetrievalError: the index folder cannot be written.
+        """
+        with self._lock:
+            generation = self._shelf.generation()
+            if generation == self._generation and not verify and not self._vectors.missing:
+                return
+            self._vectors.sync(self._shelf, verify=verify)
+            self._words.sync(self._shelf, verify=verify)
+            self._generation = generation
+
+    def close(self) -> None:
+        """Saves the indexes; the searcher is not used afterwards."""
+        with self._lock:
+            self._vectors.close()
+            if self._borrowed is not None:
+                self._borrowed.cleanup()
+
+    def _ranked(
+        self, query: str, documents: frozenset[str] | None, top_k: int
+    ) -> list[tuple[int, float]]:
+        """Chunk numbers and fused scores, best first."""
+        depth = max(2 * top_k, _DEPTH)
+        near = self._vectors.search(self._embedder.embed_query(query), depth, documents=documents)
+        worded = self._words.search(query, depth, documents=documents)
+        weight = self._fusion.word_weight(query, rare_share=self._words.rare_share(query))
+        rankings = [[number for number, _ in near], [number for number, _ in worded]]
+        return fuse(rankings, [1.0, weight], constant=self._fusion.constant)
+
+    def _reranked(
+        self, reranker: Reranker, query: str, passages: Sequence[Passage]
+    ) -> list[Passage]:
+        """The same passages with the reranker's scores, best first."""
+        texts: dict[int, str] = {}
+        for document_id in {passage.document_id for passage in passages}:
+            numbers = self._shelf.chunk_ids(document_id).tolist()
+            pairs = self._shelf.chunk_texts(document_id)
+            texts |= {n: "\n".join(pair).strip() for n, pair in zip(numbers, pairs, strict=False)}
+        kept = [passage for passage in passages if passage.chunk_id in texts]
+        scores = reranker.scores(query, [texts[passage.chunk_id] for passage in kept])
+        rescored = [
+            Passage(each.chunk_id, each.document_id, each.span, score)
+            for each, score in zip(kept, scores, strict=True)
+        ]
+        return sorted(rescored, key=lambda each: -each.score)
+
+
+def _bounded(query: str) -> str:
+    """The query, or the beginning and the end of one too long to be a question."""
+    if len(query) <= _QUERY_MOST:
+        return query
+    half = _QUERY_MOST // 2
+    return f"{query[:half]} {query[-half:]}"
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False

@@ -2,6 +2,7 @@
 
 import html.entities
 import re
+from html.parser import HTMLParser
 from typing import Any
 
 from memory.errors import UnreadableDocument
@@ -13,6 +14,7 @@ _DECLARING_DOCTYPE = re.compile(rb"<!DOCTYPE[^>]*\[")
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
 _OWN_ENTITIES = {"amp", "lt", "gt", "quot", "apos"}  # XML knows them by itself
 _PROLOGUE_BYTES = 100_000  # a DTD stands before the first element
+_MOST_LEVELS = 200
 _VOID = "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
 _SELF_CLOSED = re.compile(rf"<(?!(?:{_VOID})\b)([A-Za-z][\w:-]*)((?:\s[^<>]*?)?)/>")
 
@@ -65,14 +67,63 @@ def xhtml_tree(text: str) -> Any:
 
 def html_tree(text: str) -> Any:
     """The root of an HTML page however badly it is made; None for one without any element."""
+    plain = _DECLARATION.sub("", text, count=1)
+    if not plain.strip():
+        return None
+    root, is_whole = _html(plain)
+    # libxml2 leaves out, without an error, all that follows an element nested too deep.
+    return root if is_whole else _html(_Flattening.of(plain))[0]
+
+
+def _html(text: str) -> tuple[Any, bool]:
     from lxml import etree
 
-    # huge_tree: without it libxml2 silently leaves out what is nested too deep.
     parser = etree.HTMLParser(
         encoding="utf-8", no_network=True, huge_tree=True, remove_comments=True, remove_pis=True
     )
-    plain = _DECLARATION.sub("", text, count=1)
-    return etree.fromstring(plain.encode(), parser) if plain.strip() else None
+    root = etree.fromstring(text.encode(), parser)
+    return root, not any("depth" in entry.message for entry in parser.error_log)
+
+
+class _Flattening(HTMLParser):
+    """Writes a page anew without the tags that are nested too deep, keeping their text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=False)
+        self._open: list[str] = []
+        self._written: list[str] = []
+
+    @classmethod
+    def of(cls, text: str) -> str:
+        """The page with at most 200 levels."""
+        parser = cls()
+        parser.feed(text)
+        parser.close()
+        return "".join(parser._written)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if len(self._open) < _MOST_LEVELS:
+            self._written.append(self.get_starttag_text() or "")
+            if tag not in _VOID.split("|"):
+                self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._written.append(self.get_starttag_text() or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._open:
+            while self._open.pop() != tag:
+                pass
+            self._written.append(f"</{tag}>")
+
+    def handle_data(self, data: str) -> None:
+        self._written.append(data)
+
+    def handle_entityref(self, name: str) -> None:
+        self._written.append(f"&{name};")
+
+    def handle_charref(self, name: str) -> None:
+        self._written.append(f"&#{name};")
 
 
 def _character(entity: re.Match[str]) -> str:

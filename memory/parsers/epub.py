@@ -50,7 +50,7 @@ class _Reading:
         self.page = -1
         self.block = 0
         self.places: dict[str, tuple[int, int]] = {}
-        self.num_headings = 0
+        self.headings: dict[tuple[int, int], str] = {}
         self.anchors = _by_file(package.toc)
 
     def parts(self) -> Iterator[Part]:
@@ -68,7 +68,7 @@ class _Reading:
             yield from self._file(file, is_paged=is_paged)
         outline = tuple(self._outline())
         # A contents list of three parts tells less than the headings of thirty chapters.
-        if len(outline) > 1 and len(outline) * 2 >= self.num_headings:
+        if len(outline) > 1 and len(outline) * 2 >= len(self.headings):
             yield from outline
 
     def _is_paged(self) -> bool:
@@ -116,8 +116,9 @@ class _Reading:
             else:
                 if self.page < 0:
                     yield self._start("")
+                if part.kind == "heading":
+                    self.headings[self.page, self.block] = part.text
                 self.block += 1
-                self.num_headings += part.kind == "heading"
                 yield part
         yield from problems
 
@@ -150,7 +151,10 @@ class _Reading:
             place = self.places.get(entry.target) or self.places.get(file) or after
             if place and entry.title:
                 after = place
-                entries.append(Outline(clean(entry.title), entry.level, *place))
+                title, heading = clean(entry.title), self.headings.get(place, "")
+                if heading.endswith(title):  # the heading has its number too: "5.6.12. Version"
+                    title = heading
+                entries.append(Outline(title, entry.level, *place))
         return reversed(entries)
 
 

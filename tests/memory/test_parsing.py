@@ -213,9 +213,7 @@ read_document(Path({file!r}), parser="Hang", on_progress=lambda p: print(p, flus
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_a_worker_goes_when_its_parent_goes(read, tmp_path, how):
-    code = f"import sys; sys.path[:] = {sys.path!r}" + PARENT.format(
-        file=str(tmp_path / "ab12.fake")
-    )
+    code = PARENT.format(path=sys.path, file=str(tmp_path / "ab12.fake"))
     parent = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

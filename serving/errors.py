@@ -52,12 +52,13 @@ class ModelUnavailable(ModelError):
 
 
 class ContextOverflow(ModelError):
-    """The prompt does not fit the model's window."""
+    """The prompt, with room for its reply, does not fit the model's window."""
 
-    def __init__(self, prompt_tokens: int, context_window: int) -> None:
+    def __init__(self, prompt_tokens: int, context_window: int, reply_tokens: int = 0) -> None:
+        room = f", its reply may take {reply_tokens:,}" if reply_tokens else ""
         super().__init__(
-            f"the prompt has {prompt_tokens:,} tokens and the window is {context_window:,}; "
-            "lower budget_tokens or take a model with a longer window"
+            f"the prompt has {prompt_tokens:,} tokens{room}, and the window is "
+            f"{context_window:,}; lower budget_tokens or take a model with a longer window"
         )
         self.prompt_tokens = prompt_tokens
         self.context_window = context_window

@@ -4,7 +4,7 @@ import json
 import logging
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,25 +12,21 @@ from typing import Any
 import httpx
 
 from serving.errors import BadReply, ModelUnavailable
+from serving.refusals import explained
 
 log = logging.getLogger(__name__)
 
-_TRY_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LONGEST_WAIT_S = 30.0
-
-
-class Refused(Exception):
-    """The server understood and refused (a 4xx); the backend says what that means."""
-
-    def __init__(self, status: int, text: str) -> None:
-        super().__init__(f"{status}: {text[:500]}")
-        self.status = status
-        self.text = text
+_CONNECT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """One server.
+    """One server. Every method may be called from several threads.
+
+    Errors of every request: ``ModelUnavailable`` where the server does not answer, fails or hangs
+    up, after all tries; ``BadReply`` where what it sends is no JSON; and what its refusal means.
 
     Attributes:
         base_url: Without a slash at the end.
@@ -49,12 +45,18 @@ class Wire:
 
     def __post_init__(self) -> None:
         headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-        client = httpx.Client(
-            base_url=self.base_url,
-            headers=headers,
-            timeout=httpx.Timeout(self.timeout_s, connect=5.0),
-            trust_env=not _is_local(self.base_url),  # a proxy cannot reach this machine's servers
-        )
+        try:
+            client = httpx.Client(
+                base_url=self.base_url,
+                headers=headers,
+                timeout=httpx.Timeout(self.timeout_s, connect=_CONNECT_S),
+                trust_env=not _is_local(self.base_url),  # no proxy stands before this machine
+                limits=httpx.Limits(max_connections=None),  # callers queue at the server, not here
+            )
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            raise ModelUnavailable(f"{self.base_url!r} is no address: {error}") from error
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ModelUnavailable(f"{self.base_url!r} is no address; write http://HOST:PORT")
         object.__setattr__(self, "_client", client)
 
     def close(self) -> None:
@@ -62,22 +64,19 @@ class Wire:
         self._client.close()
 
     def get(self, path: str) -> Any:
-        """The JSON at a path.
-
-        Raises:
-            Refused: the server refuses; not tried again.
-            ModelUnavailable: it does not answer, or fails, after all tries.
-            BadReply: what it sends is no JSON.
-        """
+        """The JSON at a path."""
         return self._json("GET", path, None)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """The JSON reply to a JSON body; errors as in ``get``."""
+        """The JSON reply to a JSON body."""
         return self._json("POST", path, body)
 
     def _json(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
         with self._response(method, path, body) as response:
-            text = response.read()
+            try:
+                text = response.read()
+            except httpx.TransportError as error:
+                raise self._hung_up(error) from error
             try:
                 return json.loads(text)
             except ValueError as error:
@@ -86,14 +85,11 @@ class Wire:
                     "is it an OpenAI-compatible server?"
                 ) from error
 
-    def events(self, path: str, body: Mapping[str, Any]) -> Iterator[Any]:
+    def events(self, path: str, body: Mapping[str, Any]) -> Generator[Any, None, None]:
         """The JSON objects of a server-sent event stream, up to its end mark.
 
         A request is tried again only while nothing has come. Closing the iterator hangs up, which
         tells the server to stop.
-
-        Raises:
-            ModelUnavailable: the stream breaks off before its end mark.
         """
         with self._response("POST", path, body) as response:
             try:
@@ -104,16 +100,24 @@ class Wire:
                     if data == "[DONE]":
                         return
                     try:
-                        yield json.loads(data)
+                        event = json.loads(data)
                     except ValueError as error:
                         raise BadReply(
                             f"{self.base_url} sent a broken event: {data[:200]!r}"
                         ) from error
+                    yield event
             except httpx.TransportError as error:
-                raise ModelUnavailable(
-                    f"{self.base_url} hung up in the middle of its reply ({error}); ask again"
-                ) from error
+                raise self._hung_up(error) from error
         raise ModelUnavailable(f"{self.base_url} ended its reply half way; ask again")
+
+    def _hung_up(self, error: httpx.TransportError) -> ModelUnavailable:
+        if isinstance(error, httpx.TimeoutException):
+            return ModelUnavailable(
+                f"{self.base_url} fell silent for {self.timeout_s:,.0f} s amid its reply"
+            )
+        return ModelUnavailable(
+            f"{self.base_url} hung up in the middle of its reply ({error}); ask again"
+        )
 
     @contextmanager
     def _response(
@@ -121,15 +125,18 @@ class Wire:
     ) -> Iterator[httpx.Response]:
         """An answer below 400, after as many tries as it takes."""
         for attempt in range(1, self.max_tries + 1):
-            request = self._client.build_request(method, path, json=body)
+            wait_s = self._wait(attempt)
             try:
-                response = self._client.send(request, stream=True)
-            except httpx.TimeoutException as error:
-                problem: str = f"did not answer in time ({type(error).__name__})"
-                wait_s = self._wait(attempt, None)
+                response = self._client.send(
+                    self._client.build_request(method, path, json=body), stream=True
+                )
+            except httpx.ReadTimeout as error:
+                # The server has the request and works on it: asking again would double the work.
+                raise ModelUnavailable(
+                    f"{self.base_url} did not answer within {self.timeout_s:,.0f} s"
+                ) from error
             except httpx.TransportError as error:
-                problem = f"cannot be reached ({error})"
-                wait_s = self._wait(attempt, None)
+                problem = f"cannot be reached ({error or type(error).__name__})"
             else:
                 if response.status_code < 400:
                     try:
@@ -137,12 +144,11 @@ class Wire:
                     finally:
                         response.close()
                     return
-                text = response.read().decode("utf-8", "replace")
-                response.close()
+                text = _text(response)
                 if response.status_code not in _TRY_AGAIN:
-                    raise Refused(response.status_code, text)
+                    raise explained(self.base_url, response.status_code, text)
                 problem = f"answers {response.status_code}: {text[:200].strip()}"
-                wait_s = self._wait(attempt, response.headers.get("retry-after"))
+                wait_s = _asked_wait(response) or wait_s
             if attempt < self.max_tries:
                 log.info("%s %s; trying again in %.1f s", self.base_url, problem, wait_s)
                 time.sleep(wait_s)
@@ -151,11 +157,24 @@ class Wire:
             "see that it runs, or choose another model: gistree models list"
         )
 
-    def _wait(self, attempt: int, retry_after: str | None) -> float:
-        if retry_after and retry_after.strip().isdigit():
-            return min(float(retry_after), _LONGEST_WAIT_S)
+    def _wait(self, attempt: int) -> float:
         jitter = random.uniform(0.75, 1.25)
         return min(self.first_wait_s * jitter * float(2 ** (attempt - 1)), _LONGEST_WAIT_S)
+
+
+def _asked_wait(response: httpx.Response) -> float | None:
+    """Seconds that the server asks to wait, at most half a minute."""
+    asked = response.headers.get("retry-after", "").strip()
+    return min(float(asked), _LONGEST_WAIT_S) if asked.isdigit() else None
+
+
+def _text(response: httpx.Response) -> str:
+    try:
+        return response.read().decode("utf-8", "replace")
+    except httpx.TransportError:
+        return ""
+    finally:
+        response.close()
 
 
 def _is_local(url: str) -> bool:

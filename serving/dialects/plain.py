@@ -1,0 +1,89 @@
+"""Any other OpenAI-compatible server: chat completions and nothing else is certain."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from serving.dialects import plain
+from serving.errors import BadReply
+from serving.model import Choice, Message, Usage
+from serving.wire import Wire
+
+_MESSAGE_TOKENS = 16
+_LETTERS = "ABCDEFGHIJKLMNOPQRST"
+
+
+class PlainDialect:
+    """Estimates tokens from above; scores letters that stand for the options."""
+
+    name = "plain"
+    scores_text = False
+    chat_options: Mapping[str, Any] = {}
+
+    def __init__(self, wire: Wire, *, model: str) -> None:
+        self._wire = wire
+        self._model = model
+
+    def window(self) -> int:
+        """Unknown."""
+        return 0
+
+    def count_tokens(self, text: str) -> int:
+        """An estimate that is meant to be too high, whatever the tokenizer and the script.
+
+        Of two tokenizers measured on a dozen kinds of text (prose in eight languages, code, JSON,
+        tables of numbers, emoji) it gave 1.0 to 3.6 times the tokens; for English 1.7 times.
+        """
+        raw = text.encode("utf-8", "replace")
+        letters = sum(map(raw.count, _LETTER_BYTES))
+        others = sum(byte < 128 for byte in raw) - letters
+        return math.ceil(letters / 2.6 + others * 1.15 + (len(raw) - letters - others) * 0.7)
+
+    def count_prompt(self, messages: Sequence[Message]) -> int:
+        """The same estimate, with room for the template."""
+        return sum(self.count_tokens(m.content) + _MESSAGE_TOKENS for m in messages)
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> Choice:
+        """Shows the options with letters and takes the letters' log-probabilities.
+
+        Raises:
+            ValueError: more than 20 options.
+            BadReply: the server gives no log-probabilities.
+        """
+        if len(options) > len(_LETTERS):
+            raise ValueError(f"this server chooses among at most {len(_LETTERS)} options")
+        listed = "\n".join(f"{letter}) {o}" for letter, o in zip(_LETTERS, options, strict=False))
+        asked = [
+            *messages[:-1],
+            Message("user", f"{messages[-1].content}\n\n{listed}\nReply with one letter."),
+        ]
+        body = {
+            "model": self._model,
+            "messages": plain(asked),
+            "max_tokens": 1,
+            "temperature": 0.0,
+            "logprobs": True,
+            "top_logprobs": 20,
+        }
+        reply = self._wire.post("/v1/chat/completions", body)
+        try:
+            top = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        except (KeyError, IndexError, TypeError) as error:
+            raise BadReply(
+                f"{self._wire.base_url} gives no log-probabilities, which choosing needs"
+            ) from error
+        seen = {str(t["token"]).strip(): float(t["logprob"]) for t in reversed(top)}
+        scores = tuple(seen.get(_LETTERS[i], -math.inf) for i in range(len(options)))
+        spent = reply.get("usage") or {}
+        return Choice(
+            scores,
+            Usage(
+                int(spent.get("prompt_tokens") or self.count_prompt(asked)),
+                0,
+                int(spent.get("completion_tokens") or 1),
+                1,
+            ),
+        )
+
+
+_LETTER_BYTES = [bytes([byte]) for byte in b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "]

@@ -113,7 +113,7 @@ def _plausible(text: str) -> bool:
 def _utf16_without_mark(data: bytes) -> str:
     """UTF-16 leaves a zero byte in every ASCII character, always on the same side."""
     head = data[:4096]
-    if len(head) < 4 or len(data) % 2 or head.count(0) * 50 < len(head):
+    if len(head) < 4 or len(data) % 2 or head.count(0) * 200 < len(head):
         return ""
     even, odd = head[::2].count(0), head[1::2].count(0)
     if min(even, odd) * 16 > max(even, odd):
@@ -123,10 +123,14 @@ def _utf16_without_mark(data: bytes) -> str:
 
 
 def _is_mostly_utf8(data: bytes) -> bool:
+    """Whether what is not UTF-8 is stray bytes or lines; other encodings look like it by chance."""
     sample = data[:_SAMPLE_BYTES]
     beyond_ascii = sum(byte >= 0x80 for byte in sample)
-    # Chinese in GBK has about one byte in five in pairs that look like UTF-8, others fewer.
-    return sum(map(len, _MULTIBYTE.findall(sample))) >= 0.45 * beyond_ascii
+    if sum(map(len, _MULTIBYTE.findall(sample))) >= 0.9 * beyond_ascii:
+        return True
+    lines = [line for line in sample.splitlines() if not line.isascii()]
+    num_valid = sum(_strict(line, "utf-8") is not None for line in lines)
+    return num_valid >= 0.3 * len(lines)
 
 
 def _line_by_line(data: bytes) -> Decoded:

@@ -16,6 +16,7 @@ _ITEM = re.compile(r"\s*(?:[-*•·‣◦–+o]|\(?\d{1,3}[.)]|\(?[a-z]\))\s+\S"
 _RULE = re.compile(r"\s*(?:[-=*_~#+.·—─━]\s?){4,}\s*")
 _DRAWN = re.compile(r"[│┃├┤┌└┬┼═║]|\|.*\||[+-]{4,}|\.{5,}|\t| {3,}(?=\S)")
 _WIDEST_COLUMN = 120
+_SURE_LINES = 30  # fewer must be nearly all alike to tell how they were broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Wrapping:
         width, count = max(filled.items(), key=lambda pair: (pair[1], pair[0]))
         num_wider = sum(n for w, n in widths.items() if w > width + 3)
         # Verse has its longest lines well beyond its usual ones; prose ends at its column.
-        is_filled = count >= 0.25 * widths.total() and num_wider <= 0.05 * widths.total()
+        needed = 0.25 if widths.total() >= _SURE_LINES else 0.8
+        is_filled = count >= needed * widths.total() and num_wider <= 0.05 * widths.total()
         return cls(width if 40 <= width <= _WIDEST_COLUMN and is_filled else 0)
 
     def joins(self, line: str, following: str) -> bool:

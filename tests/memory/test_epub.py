@@ -1,5 +1,6 @@
 import pytest
 from parsed import blocks, epub, outline, pages, parse, problems, shared, texts, whole, zipped
+from twins import share_in_order, words
 
 from memory.archives import ArchiveLimits
 from memory.errors import (
@@ -165,6 +166,14 @@ def test_verse_keeps_its_lines_and_numbers_and_notes():
     )
     assert "[1] Line 20. Cf. Ezekiel 2:1." in texts(parts, "note")
     assert len(outline(parts)) == 6
+
+
+def test_moby_dick_is_the_same_as_an_epub():
+    parts = parse("epub", shared("good/moby-dick.epub"))
+    twin = words(whole(parse("text", shared("good/moby-dick.txt"))))
+    assert share_in_order(twin, words(whole(parts))) >= 0.99
+    titles = [entry.title for entry in outline(parts)]
+    assert [t for t in titles if t.startswith("Chapter ")][-1].startswith("Chapter 135")
 
 
 def test_printed_page_numbers_of_the_anthology():

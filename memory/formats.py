@@ -8,8 +8,8 @@ from memory.encodings import decode
 from memory.errors import DocumentNotFound, EmptyDocument, PasswordNeeded, UnsupportedFormat
 
 READABLE = (
-    "PDF, EPUB, DOCX, ODT, HTML, Markdown, RTF and plain text are read; with the extra "
-    "'llama-index' also PPTX, XLSX, CSV, IPYNB, EML and MBOX"
+    "PDF, EPUB, DOCX, ODT, HTML, Markdown, RTF, plain text, CSV, Jupyter notebooks and mail (EML, "
+    "MBOX) are read; with the extra 'llama-index' also PPTX and XLSX"
 )
 
 _HEAD_BYTES = 8192
@@ -23,7 +23,9 @@ _HTML_PIECE = re.compile(r"\s*<(?:head|body|title|meta|div|p|h[1-6]|table|sectio
 _BY_SUFFIX = {
     **dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mdx", ".qmd"), "markdown"),
     **dict.fromkeys((".html", ".htm", ".xhtml", ".xht"), "html"),
-    **dict.fromkeys((".csv", ".tsv", ".ipynb", ".eml", ".mbox"), "llama_index"),
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+    **dict.fromkeys((".eml", ".mbox"), "mail"),
+    ".ipynb": "notebook",
     **dict.fromkeys((".txt", ".text", ".rst", ".log", ".adoc", ".org", ".tex"), "text"),
 }
 _ZIPPED_SUFFIXES = {".epub": "epub", ".docx": "docx", ".docm": "docx", ".odt": "odt"}

@@ -1,8 +1,8 @@
-"""What LlamaIndex's file readers read beyond the formats here: slides, sheets, notebooks, mail."""
+"""What LlamaIndex's file readers read beyond the formats here: slides and sheets."""
 
 __all__ = ["LlamaIndexParser"]
 
-import csv
+import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -15,16 +15,15 @@ from typing import Any
 from memory.archives import ArchiveLimits, open_archive
 from memory.blocks import Block, Info, PageStart, Part
 from memory.characters import clean
-from memory.encodings import decode
 from memory.errors import DocumentError, UnreadableDocument, UnsupportedFormat
 from memory.files import read_bytes
-from memory.plain_text import blocks
+from memory.rows import table_text
 from serving.errors import MissingExtra
 
 
 @dataclass(frozen=True, slots=True)
 class LlamaIndexParser:
-    """Reads PPTX, XLSX, CSV, TSV, IPYNB, EML and MBOX; a page is a slide, a sheet or a message.
+    """Reads PPTX and XLSX; a page is a slide or a sheet.
 
     Pictures are not captioned and nothing is sent to a model: the readers work offline.
 
@@ -91,10 +90,10 @@ def _kind(path: Path, data: bytes) -> str:
     return suffix
 
 
-def _texts(module: str, reader: str, options: dict[str, Any], path: Path, **how: Any) -> list[str]:
+def _texts(module: str, reader: str, options: dict[str, Any], path: Path) -> list[str]:
     """What a reader gives for a file, cleaned."""
     made = getattr(import_module(f"llama_index.readers.file.{module}"), reader)(**options)
-    return [clean(document.text) for document in made.load_data(path, **how)]
+    return [clean(document.text) for document in made.load_data(path)]
 
 
 def _slides(path: Path, data: bytes, folder: Path) -> Pages:
@@ -106,49 +105,21 @@ def _slides(path: Path, data: bytes, folder: Path) -> Pages:
 
 
 def _sheets(path: Path, data: bytes, folder: Path) -> Pages:
-    texts = _texts("tabular", "PandasExcelReader", {"field_separator": " | "}, path)
-    return [_rows(text.split("\n")) for text in texts]
+    # Without a header no row is taken for names and lost; numbers stay as they are shown.
+    options: dict[str, Any] = {"field_separator": _NEXT_CELL, "key_value_separator": _CELL}
+    options |= {"pandas_config": {"header": None, "dtype": object}}
+    pages: Pages = []
+    for sheet in _texts("tabular", "PandasExcelReader", options, path):
+        rows = re.split(f"(?:^|\n)0{_CELL}", sheet)[1:]
+        cells = ([re.sub(f"^\\d+{_CELL}", "", c) for c in row.split(_NEXT_CELL)] for row in rows)
+        text = table_text(list(cells))
+        pages.append([Block(text, "table")] if text else [])
+    return pages
 
 
-def _table(path: Path, data: bytes, folder: Path) -> Pages:
-    text = decode(data).text
-    copy = folder / "table.csv"
-    copy.write_text(text, encoding="utf-8")
-    try:
-        delimiter = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|").delimiter
-    except csv.Error:
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    texts = _texts("paged_csv", "PagedCSVReader", {}, copy, delimiter=delimiter)
-    return [_rows([text.replace("\n", " | ") for text in texts])]
-
-
-def _notebook(path: Path, data: bytes, folder: Path) -> Pages:
-    copy = folder / "notebook.ipynb"
-    copy.write_bytes(data)
-    texts = _texts("ipynb", "IPYNBReader", {"concatenate": True}, copy)
-    return [[Block(text.strip("\n"), "code") for text in texts if text.strip()]]
-
-
-def _mails(path: Path, data: bytes, folder: Path) -> Pages:
-    if not data.startswith(b"From "):  # one message becomes a mailbox of one
-        data = b"From -\n" + data.replace(b"\nFrom ", b"\n>From ")
-    copy = folder / "mails.mbox"
-    copy.write_bytes(data)
-    return [list(blocks(text.split("\n"))) for text in _texts("mbox", "MboxReader", {}, copy)]
-
-
-def _rows(lines: list[str]) -> list[Block]:
-    text = "\n".join(line for line in lines if line.strip())
-    return [Block(text, "table")] if text else []
-
-
+_NEXT_CELL, _CELL = "\ue000", "\ue001"  # no sheet has these characters
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _READERS: dict[str, tuple[str, Callable[[Path, bytes, Path], Pages]]] = {
     "pptx": (f"{_OFFICE}.presentationml.presentation", _slides),
     "xlsx": (f"{_OFFICE}.spreadsheetml.sheet", _sheets),
-    "csv": ("text/csv", _table),
-    "tsv": ("text/tab-separated-values", _table),
-    "ipynb": ("application/x-ipynb+json", _notebook),
-    "eml": ("message/rfc822", _mails),
-    "mbox": ("application/mbox", _mails),
 }

@@ -37,19 +37,23 @@ class MarkdownParser:
     def parse(self, path: Path, *, password: str | None = None) -> Iterator[Part]:
         """One part, headings as they stand, footnotes at the end."""
         decoded = decode(read_bytes(path, self.max_bytes))
-        text, title = _without_front_matter(decoded.text)
-        body, notes = _without_notes(text)
-        referred = dict.fromkeys(_REFERENCE.findall(body))
-        numbers = {name: n for n, name in enumerate((n for n in referred if n in notes), 1)}
-        renderer = _renderer(numbers)
-        page = renderer.render(body)
-        for name in sorted(notes, key=lambda name: numbers.get(name, len(notes) + 1)):
-            note = renderer.render(notes[name])
-            page += f'<aside role="doc-footnote" id="note-{numbers.get(name, 0)}">{note}</aside>'
-        yield from html_parts(
-            html_tree(f"<body>{page}</body>"), media_type="text/markdown", title=title
-        )
+        yield from markdown_parts(decoded.text)
         yield from decoded.problems
+
+
+def markdown_parts(source: str) -> Iterator[Part]:
+    """The parts of a document that is one Markdown text."""
+    text, title = _without_front_matter(source)
+    body, notes = _without_notes(text)
+    referred = dict.fromkeys(_REFERENCE.findall(body))
+    numbers = {name: n for n, name in enumerate((n for n in referred if n in notes), 1)}
+    renderer = _renderer(numbers)
+    page = renderer.render(body)
+    for name in sorted(notes, key=lambda name: numbers.get(name, len(notes) + 1)):
+        note = renderer.render(notes[name])
+        page += f'<aside role="doc-footnote" id="note-{numbers.get(name, 0)}">{note}</aside>'
+    tree = html_tree(f"<body>{page}</body>")
+    yield from html_parts(tree, media_type="text/markdown", title=title)
 
 
 def _without_front_matter(text: str) -> tuple[str, str]:

@@ -27,7 +27,9 @@ def test_every_shared_file_has_its_parser(folder):
         ("a.txt", "A PDF begins with %PDF-1.7 and so on.", "text"),
         ("a.pdf", b"junk\r\n%PDF-1.4\n%%EOF", "pdf"),
         ("a.dat", b"\xef\xbb\xbf{\\rtf1 x}", "rtf"),
-        ("a.csv", "a,b\n", "llama_index"),
+        ("a.csv", "a,b\n", "csv"),
+        ("a.eml", "From: a@b.example\n\nx", "mail"),
+        ("a.ipynb", '{"cells": []}', "notebook"),
         ("a.TXT", "Größe".encode("utf-16"), "text"),
     ],
 )

@@ -124,11 +124,16 @@ class Wire:
         self, method: str, path: str, body: Mapping[str, Any] | None
     ) -> Iterator[httpx.Response]:
         """An answer below 400, after as many tries as it takes."""
+        sent: dict[str, Any] = {}
+        if body is not None:
+            # Half of a surrogate pair, as odd files and names hold it, is no character.
+            data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+            sent = {"content": data, "headers": {"Content-Type": "application/json"}}
         for attempt in range(1, self.max_tries + 1):
             wait_s = self._wait(attempt)
             try:
                 response = self._client.send(
-                    self._client.build_request(method, path, json=body), stream=True
+                    self._client.build_request(method, path, **sent), stream=True
                 )
             except httpx.ReadTimeout as error:
                 # The server has the request and works on it: asking again would double the work.

@@ -67,7 +67,10 @@ class LlamaCpp(OpenAIServer):
         try:
             self._server: Any = xllamacpp.Server(params)
         except (RuntimeError, ValueError, OSError) as error:
-            raise ModelNotFound(f"llama.cpp cannot load {path}: {error}") from error
+            raise ModelNotFound(
+                f"llama.cpp cannot load {path} ({error}); the file may be cut off, of a newer "
+                "kind, or too large for this machine's memory"
+            ) from error
         super().__init__(self._server.listening_address, api_key=key, ability=ability)
         self.context_window = min(self.context_window, self._trained_window())
         self.name = name or path.stem

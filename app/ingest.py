@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memory.chunker import chunk
-from memory.parsing import read_document
-
 from app.owner import Heartbeat, is_dead, new_owner
 from app.progress import OnProgress, Progress
 from app.shelf_files import Files, digest, file_name
+from memory.chunker import chunk
 from memory.database import explained
 from memory.document import Document, Span
 from memory.errors import DocumentError
 from memory.intake import Intake
+from memory.parsing import read_document
 from memory.store import Entry, Store, header
 from retrieval.types import Embedder
 

@@ -85,7 +85,7 @@ class Library:
         )
         self._files = Files(self.place.files)
         if not self.read_only:
-            self._files.sweep(entry.file for entry in self._store.entries(state=None))
+            self._files.sweep(lambda: [entry.file for entry in self._store.entries(state=None)])
 
     def __enter__(self) -> Self:
         """The library itself."""

@@ -49,16 +49,24 @@ class Files:
         if target.parent.exists() and not any(target.parent.iterdir()):
             shutil.rmtree(target.parent, ignore_errors=True)
 
-    def sweep(self, known: Iterable[str]) -> list[Path]:
+    def sweep(self, known: Callable[[], Iterable[str]]) -> list[Path]:
         """Removes what a process that died left: files of no document, and half copies.
 
         A half copy of a process that still lives stays.
+
+        Args:
+            known: Gives the names of the files that belong to documents. It is asked after the
+                folder was read: a document is claimed before its file comes, so a file that is
+                seen and then not known is nobody's.
         """
         import psutil
 
-        keep = {self.path(file) for file in known}
+        seen = sorted(self.folder.glob("*/*"))
+        if not seen:
+            return []
+        keep = {self.path(file) for file in known()}
         removed = []
-        for path in self.folder.glob("*/*"):
+        for path in seen:
             if path in keep:
                 continue
             if path.name.startswith(_INCOMING):

@@ -28,11 +28,11 @@ def sqlite_url(path: Path, *, read_only: bool = False) -> URL:
     """
     if not read_only:
         return URL.create("sqlite", database=str(path))
-    return URL.create(
-        "sqlite",
-        database=path.absolute().as_uri(),
-        query={"mode": "ro", "immutable": "1", "uri": "true"},
-    )
+    query = {"mode": "ro", "uri": "true"}
+    journal = path.with_name(f"{path.name}-wal")
+    if not (journal.exists() and journal.stat().st_size):
+        query["immutable"] = "1"  # else SQLite wants to make a journal, even to read
+    return URL.create("sqlite", database=path.absolute().as_uri(), query=query)
 
 
 def connect(url: URL | str) -> Engine:
@@ -57,8 +57,8 @@ def connect(url: URL | str) -> Engine:
     except ModuleNotFoundError as error:
         raise MissingExtra(f"a library at {url}", "postgres") from error
     if engine.dialect.name == "sqlite":
-        immutable = url.query.get("immutable") == "1"
-        event.listen(engine, "connect", _immutable_pragmas if immutable else _pragmas)
+        read_only = url.query.get("mode") == "ro"
+        event.listen(engine, "connect", _read_only_pragmas if read_only else _pragmas)
         event.listen(engine, "begin", lambda c: c.exec_driver_sql("BEGIN"))
     return engine
 
@@ -76,8 +76,9 @@ def _pragmas(connection: Any, _record: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _immutable_pragmas(connection: Any, _record: object) -> None:
+def _read_only_pragmas(connection: Any, _record: object) -> None:
     connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout={_BUSY_TIMEOUT_MS}")
 
 
 @contextmanager

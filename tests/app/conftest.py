@@ -8,6 +8,7 @@ from app.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "retrieval"))  # the fakes of finding
 from fakes import HashingEmbedder
+
 from serving.scripted import ScriptedLLM
 
 LAMP = """The Lamp

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -235,31 +236,34 @@ def test_a_read_only_library_answers_and_refuses_changes(opened, lamp):
 
 
 def test_a_folder_without_write_permission_is_read_only(opened, lamp, tmp_path):
-    library = opened()
-    library.add(lamp)
-    library.close()
-    code = (
-        "import os, sys; os.geteuid() or (os.setgid(65534), os.setuid(65534))\n"
-        "from pathlib import Path\n"
-        "from app.place import locate_library\n"
-        "print(locate_library(Path(sys.argv[1]), read_only=False).read_only)"
-    )
-    folder = tmp_path / "library"
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    try:
-        for parent in tmp_path.parents:
-            if not os.access(parent, os.X_OK):
-                pytest.skip("the temporary folder cannot be entered by another user")
+    with tempfile.TemporaryDirectory() as above:  # pytest's own folders admit their owner only
+        folder = Path(above) / "library"
+        library = opened(place=folder)
+        library.add(lamp)
+        library.close()
+        Path(above).chmod(0o755)
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        code = (
+            "import os, sys\n"
+            "from app.library import Library\n"
+            "from app.settings import Settings\n"
+            "from memory.errors import LibraryReadOnly\n"
+            "import sqlalchemy.dialects.sqlite, alembic.command\n"
+            "settings = Settings(library=sys.argv[1])\n"
+            "os.geteuid() or (os.setgid(65534), os.setuid(65534))\n"
+            "library = Library(settings=settings)\n"
+            "print([e.name for e in library.list()], library.read_only)\n"
+            "try:\n    library.add(b'x', name='x.txt')\n"
+            "except LibraryReadOnly as error:\n    print(error)\n"
+        )
         done = subprocess.run(
             [sys.executable, "-c", code, str(folder)], capture_output=True, text=True
         )
-        if "Permission" in done.stderr or "ModuleNotFound" in done.stderr:
-            pytest.skip("another user cannot enter the folders above")
-        assert done.stdout.strip() == "True", done.stderr
-    finally:
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
+    assert done.stdout.startswith("['lamp.txt'] True\nthe library"), done.stderr
+    assert "reading only" in done.stdout
 
 
 def test_a_file_in_place_of_a_library(opened, lamp):

@@ -51,5 +51,19 @@ def test_sweeping_takes_orphans_and_dead_halves_only(tmp_path):
     dead = 2**22 + 1  # above the largest process number
     for name in ("kept.txt", "orphan.txt", f".incoming-{dead}-x", f".incoming-{os.getpid()}-x"):
         (folder / name).write_bytes(b"x")
-    removed = {path.name for path in files.sweep(["aa/kept.txt"])}
+    removed = {path.name for path in files.sweep(lambda: ["aa/kept.txt"])}
     assert removed == {"orphan.txt", f".incoming-{dead}-x"}
+
+
+def test_a_file_that_comes_while_sweeping_stays(tmp_path):
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"x")
+    files = Files(tmp_path / "files")
+    files.put(source, "aa/old.txt", lambda _: None)
+
+    def known():
+        files.put(source, "bb/new.txt", lambda _: None)
+        return []
+
+    assert [path.name for path in files.sweep(known)] == ["old.txt"]
+    assert files.path("bb/new.txt").exists()

@@ -7,13 +7,20 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from memory.blocks import Block, Info, Outline, PageStart, Part
-from memory.document import Document, Page, PageSource, Problem, Section, Span
+from memory.characters import clean as visible
+from memory.document import Document, Page, PageSource, Problem, Span
 from memory.errors import EmptyDocument
+from memory.sections import sections
 
-_CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10})  # tab and line feed stay
-_LINE_ENDS = re.compile(r"\r\n?|\u2028|\u2029|\x85|\x0b|\x0c")
+_FORM_FEEDS = re.compile(r"[\x0b\x0c]")
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
 _LETTERS = re.compile(r"[^\W_]+")
+# What programs write as a title where the person gave none.
+_NO_TITLE = re.compile(
+    r"untitled.{0,20}|document\d*|\(?anonymous\)?|microsoft word.*"
+    r"|.*\.(?:docx?|odt|dvi|tex|indd|qxd|rtf)",
+    re.IGNORECASE,
+)
 
 
 class Builder:
@@ -24,8 +31,7 @@ class Builder:
         self._pieces: list[str] = []
         self._length = 0
         self._pages: list[tuple[PageStart, int]] = []
-        self._headings: list[Outline] = []
-        self._heading_starts: list[int] = []
+        self._headings: list[tuple[int, Outline]] = []
         self._outline: list[Outline] = []
         self._block_starts: list[list[int]] = []
         self._problems: list[Problem] = []
@@ -52,7 +58,7 @@ class Builder:
             case Outline():
                 self._outline.append(part)
             case Problem():
-                self._problems.append(part)
+                self._problems.append(Problem(clean(part.what), clean(part.remedy), part.page))
             case Block():
                 self._add_block(part)
 
@@ -63,18 +69,20 @@ class Builder:
         if not text:
             return
         if self._length:
-            separator: str = "\n\n"
-            if block.joins is not None:
-                separator = block.joins
-            elif block.kind == "item" and self._last_kind == "item":
-                separator = "\n"
-            self._append(separator)
+            self._append(self._separator(block, text))
         if block.kind == "heading":
-            self._headings.append(Outline(text, max(block.level, 1), len(self._pages) - 1))
-            self._heading_starts.append(self._length)
+            heading = Outline(text, max(block.level, 1), len(self._pages) - 1)
+            self._headings.append((self._length, heading))
         self._block_starts[-1].append(self._length)
         self._append(text)
         self._last_kind = block.kind
+
+    def _separator(self, block: Block, text: str) -> str:
+        # A note at a page's foot may come between the halves of a paragraph; they stay apart then.
+        if block.joins is not None and (self._last_kind != "note" or block.kind == "note"):
+            seam = self._pieces[-1][-1] + text[0]
+            return block.joins if unicodedata.is_normalized("NFC", seam) else " "
+        return "\n" if block.kind == self._last_kind == "item" else "\n\n"
 
     def _append(self, text: str) -> None:
         self._pieces.append(text)
@@ -108,35 +116,42 @@ class Builder:
             EmptyDocument: there is not one letter or digit in it.
         """
         text = "".join(self._pieces)
-        # Where a block ends in a base and the next begins with a mark, NFC joins them; blocks are
-        # parted by line ends or spaces, so their places stay.
         if not _LETTERS.search(text):
             raise EmptyDocument(self._empty(name))
         pages = self._page_spans(text)
+        language = self._info.language.lower()
         return Document(
             id=id,
             name=name,
             title=self._title(name),
-            media_type=self._info.media_type,
+            media_type=clean(self._info.media_type),
             text=text,
             pages=pages,
-            sections=_sections(self._entries(text, pages), len(text)),
+            sections=sections(
+                text,
+                pages=pages,
+                block_starts=self._block_starts,
+                outline=self._outline,
+                headings=self._headings,
+            ),
             problems=tuple(self._problems),
             paged=self._info.paged,
             size_bytes=size_bytes,
-            language=self._info.language,
+            language=language if re.fullmatch("[a-z]{2}", language) else "",
         )
 
     def _empty(self, name: str) -> str:
         if not self._problems:
-            return f"{name} holds no text"
+            return f"{name!r} holds no text"
         first = self._problems[0]
         more = f" (and {len(self._problems) - 1} more)" if len(self._problems) > 1 else ""
-        return f"{name} holds no text that can be read: {first.what}{more}; {first.remedy}"
+        return f"{name!r} holds no text that can be read: {first.what}{more}; {first.remedy}"
 
     def _title(self, name: str) -> str:
-        title = clean(self._info.title).replace("\n", " ")
-        highest = [h.title for h in self._headings if h.level == 1]
+        title = " ".join(clean(self._info.title).split())
+        highest = [h.title for _, h in self._headings if h.level == 1]
+        if _NO_TITLE.fullmatch(title) or not _LETTERS.search(title):
+            title = ""
         if not title and len(highest) == 1:  # the first of several chapters names no book
             title = " ".join(highest[0].split())
         return title or PurePath(name).stem or name
@@ -155,27 +170,6 @@ class Builder:
             pages.append(Page(index, clean(page.label), span, source))
         return tuple(pages)
 
-    def _entries(self, text: str, pages: tuple[Page, ...]) -> list[tuple[int, Outline]]:
-        """Where each section begins: by the file's own contents, else by its headings."""
-        if not self._outline:
-            return list(zip(self._heading_starts, self._headings, strict=True))
-        entries: list[tuple[int, Outline]] = []
-        for entry in self._outline:
-            if 0 <= entry.page < len(pages) and clean(entry.title):
-                entries.append((self._find(entry, text, pages[entry.page].span), entry))
-        return sorted(entries, key=lambda item: item[0])
-
-    def _find(self, entry: Outline, text: str, page: Span) -> int:
-        starts = self._block_starts[entry.page]
-        if 0 < entry.block < len(starts):
-            return starts[entry.block]
-        wanted = _letters(entry.title)
-        for start in starts:
-            line = text[start : min(page.end, start + 4 * len(entry.title) + 40)]
-            if wanted and wanted in _letters(line)[: 2 * len(wanted) + 12]:
-                return start
-        return page.start
-
 
 def build(parts: Iterable[Part], *, id: str, name: str, size_bytes: int) -> Document:
     """The document that all parts of a file make; see ``Builder``."""
@@ -186,28 +180,8 @@ def build(parts: Iterable[Part], *, id: str, name: str, size_bytes: int) -> Docu
 
 
 def clean(text: str) -> str:
-    """NFC, one line feed per line end, no blank lines, no control characters or lone surrogates."""
-    text = _LINE_ENDS.sub("\n", text)
+    """NFC, one line feed per line end, no blank lines, nothing invisible, no lone surrogates."""
+    text = _FORM_FEEDS.sub("\n", visible(text))
     if not text.isascii():
-        text = text.encode("utf-8", "replace").decode("utf-8")
         text = unicodedata.normalize("NFC", text)
-    return _BLANK_LINES.sub("\n", text.translate(_CONTROLS)).strip()
-
-
-def _letters(text: str) -> str:
-    return "".join(_LETTERS.findall(unicodedata.normalize("NFKC", text).casefold()))
-
-
-def _sections(entries: list[tuple[int, Outline]], end: int) -> tuple[Section, ...]:
-    """Each runs to where the next of the same or a higher level begins."""
-    sections: list[Section] = []
-    open_ones: list[int] = []  # positions of the sections that the next one may lie in
-    stops = [end] * len(entries)
-    for i, (start, entry) in enumerate(entries):
-        while open_ones and entries[open_ones[-1]][1].level >= entry.level:
-            stops[open_ones.pop()] = start
-        open_ones.append(i)
-    for (start, entry), stop in zip(entries, stops, strict=True):
-        title = " ".join(clean(entry.title).split())
-        sections.append(Section(title, max(entry.level, 1), Span(start, stop)))
-    return tuple(sections)
+    return _BLANK_LINES.sub("\n", text).strip()

@@ -72,7 +72,10 @@ class Markup:
 class _Walk:
     """One pass over one tree, without recursion: hostile trees are deep."""
 
-    def __init__(self, markup: Markup, marks: NoteMarks, links: NoteLinks) -> None:
+    def __init__(
+        self, markup: Markup, marks: NoteMarks, links: NoteLinks, num_tables: int = 0
+    ) -> None:
+        self.num_tables = num_tables  # that this walk is inside of
         self.markup = markup
         self.marks = marks
         self.links = links
@@ -127,7 +130,8 @@ class _Walk:
         yield from (Anchor(i) for i in ids if i and i in self.markup.anchors)
         if mark is not None and not "".join(self.buffer).strip():
             self.pending_note = mark
-        if name == "table" and not markup_tables.is_layout(element):
+        is_data = name == "table" and self.num_tables < _MOST_TABLES
+        if is_data and not markup_tables.is_layout(element):
             yield from markup_tables.read(element, self._walk_cell)
             return False
         return self._begin_inline(element, name)
@@ -169,7 +173,7 @@ class _Walk:
                 self.pending_marker = ""
 
     def _walk_cell(self, cell: Any) -> Iterator[Walked]:
-        return _Walk(self.markup, self.marks, self.links).walk(cell)
+        return _Walk(self.markup, self.marks, self.links, self.num_tables + 1).walk(cell)
 
     def _boundary(self, element: Any, name: str, types: set[str]) -> Iterator[Walked]:
         """A paragraph ends, or only a line of a stanza."""
@@ -297,6 +301,7 @@ class _Walk:
         return bool(_POWER.fullmatch(text)) and not is_link and before[-1:].isalnum()
 
 
+_MOST_TABLES = 8  # in each other; what is deeper only places text
 _PARTING = {*HEADINGS, "pre", "table", "hr"}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 _WORDS = re.compile(r"\s+")
+_MOST_LEVELS = 60  # no formula is deeper; hostile pages are
 _NO_TEXT = {"annotation", "annotation-xml", "mphantom", "maligngroup", "malignmark"}
 _SPACED = set("=<>≤≥≠≈≡∈∉⊂⊆∪∩+−±×·⋅→←⇒⇔∧∨") | {"-", ":=", "…"}
 
@@ -20,9 +21,11 @@ def math_to_text(math: Any) -> str:
     return re.sub(r"([(\[{]) | (?=[)\]},;])", r"\1", text)
 
 
-def _said(element: Any) -> str:
+def _said(element: Any, depth: int = 0) -> str:
     if not isinstance(element.tag, str):
         return ""
+    if depth > _MOST_LEVELS:
+        return "".join(element.itertext())
     name = element.tag.rpartition("}")[2].rpartition(":")[2]
     if name in _NO_TEXT:
         return ""
@@ -33,7 +36,7 @@ def _said(element: Any) -> str:
         return f" {sign} " if sign in _SPACED else ", " if sign == "," else sign
     if name == "mspace":
         return " "
-    parts = [_said(child) for child in element if isinstance(child.tag, str)]
+    parts = [_said(child, depth + 1) for child in element if isinstance(child.tag, str)]
     write = _WRITERS.get(name)
     if write is None or (name in _ARGUMENTS and len(parts) < _ARGUMENTS[name]):
         return "".join(parts)

@@ -7,7 +7,7 @@ from typing import Any
 
 from memory.errors import UnreadableDocument
 
-_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>\s*")
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>\s*")
 _DOCTYPE = re.compile(r"<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>", re.IGNORECASE | re.DOTALL)
 _PLAIN_DOCTYPE = re.compile(rb"<!DOCTYPE[^>\[]*>")  # names a DTD and declares nothing itself
 _DECLARING_DOCTYPE = re.compile(rb"<!DOCTYPE[^>]*\[")
@@ -54,7 +54,10 @@ def xhtml_tree(text: str) -> Any:
     """The root of an XHTML page, read as XML where it is well formed and as HTML where not."""
     from lxml import etree
 
-    plain = _DOCTYPE.sub("", _DECLARATION.sub("", text, count=1), count=1).lstrip()
+    plain = _without_declaration(text)
+    if found := _DOCTYPE.search(plain, 0, _PROLOGUE_BYTES):
+        plain = plain[: found.start()] + plain[found.end() :]
+    plain = plain.lstrip()
     parser = etree.XMLParser(
         resolve_entities=False, load_dtd=False, no_network=True, encoding="utf-8"
     )
@@ -67,12 +70,18 @@ def xhtml_tree(text: str) -> Any:
 
 def html_tree(text: str) -> Any:
     """The root of an HTML page however badly it is made; None for one without any element."""
-    plain = _DECLARATION.sub("", text, count=1)
+    plain = _without_declaration(text)
     if not plain.strip():
         return None
     root, is_whole = _html(plain)
     # libxml2 leaves out, without an error, all that follows an element nested too deep.
     return root if is_whole else _html(_Flattening.of(plain))[0]
+
+
+def _without_declaration(text: str) -> str:
+    """The text is Unicode now; what the file says of its encoding would only mislead."""
+    found = _DECLARATION.match(text)
+    return text[found.end() :] if found else text
 
 
 def _html(text: str) -> tuple[Any, bool]:

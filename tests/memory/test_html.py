@@ -114,6 +114,22 @@ def test_nesting_a_hundred_thousand_deep_is_no_danger(tmp_path):
     assert texts(parts) == ["deep", "After."]
 
 
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("<table><tr><td>a<td>", "</table>"),
+        ("<math><mrow>" * 2, "</mrow></math>" * 2),
+        ("<ul><li>", ""),
+        ("<span>", "</span>"),
+        ("<ruby>x<rt>", "</rt></ruby>"),
+    ],
+)
+def test_no_element_can_be_nested_too_deep(tmp_path, start, end):
+    parts = html(tmp_path, start * 900 + "deep" + end * 900 + "<p>After.")
+    assert "deep" in whole(parts)
+    assert "After." in whole(parts)
+
+
 def test_invisible_characters_do_not_hide_words(tmp_path):
     parts = html(tmp_path, "<p>k\u200be\u00adt\u2060tle &#xD800;\u202eabc\u202c a\u00a0b</p>")
     assert texts(parts)[0].startswith("kettle ")

@@ -8,6 +8,8 @@ from memory.document import Span
 MAX_CHARS = 1_000
 """A longer run without an end of sentence is cut where a clause ends, or at a space."""
 
+_CELL = " | "  # between the cells of a row
+
 # What is segmented at once. Some texts, such as one of nothing but opening quotation marks, take
 # the segmenter a time that grows with the square of this.
 _WINDOW_CHARS = 2 * MAX_CHARS
@@ -32,7 +34,8 @@ def sentences(text: str, *, language: str = "") -> list[Span]:
     """The sentences of a text, ascending, without white space at either end.
 
     Together they cover every character that is not white space. A line end always ends one: in
-    canonical text it stands only between paragraphs, rows, items, and lines of code or verse.
+    canonical text it stands only between paragraphs, rows, items, and lines of code or verse. The
+    row of a table is one.
 
     Args:
         text: Canonical text, or a part of it.
@@ -42,8 +45,11 @@ def sentences(text: str, *, language: str = "") -> list[Span]:
     found: list[Span] = []
     start = 0
     for line in text.split("\n"):
-        if line and not line.isspace():
-            found.extend(_in_line(text, Span(start, start + len(line)), language))
+        place = Span(start, start + len(line))
+        if _CELL in line and len(line) <= MAX_CHARS:
+            found.extend(_bounded(text, place))
+        elif line and not line.isspace():
+            found.extend(_in_line(text, place, language))
         start += len(line) + 1
     return found
 

@@ -9,7 +9,7 @@ from memory.document import Span
 from memory.sentences import MAX_CHARS, cut_before, sentences, trim
 
 PIECES = st.sampled_from(
-    "Mr. |word |end. |ends! |why? |\n|\n\n|。|？|「|」|।|؟ |“|”|vol. |3 |[1]|...| — |字|\u3000|\ufb01"
+    "Mr. |word |end. |ends! |why? |\n|\n\n|。|？|「|」|।|؟ |“|”|vol. |3 |[1]|...|字|\u3000|\ufb01"
     f"|e\u0301|{'x' * 700}|{'a,b ' * 90}".split("|")
 )
 TEXTS = st.one_of(st.text(max_size=300), st.lists(PIECES, max_size=60).map("".join))
@@ -53,6 +53,13 @@ def test_sentences_of_many_languages(language, wanted):
 
 def test_a_line_end_always_ends_a_sentence():
     assert split("Chapter 1\n\nIt was\nlate | row\n\n\n  ") == ["Chapter 1", "It was", "late | row"]
+
+
+def test_a_row_of_a_table_is_one():
+    assert split("Name | Says. So. | 3\nB | Yes! No. | 4") == [
+        "Name | Says. So. | 3",
+        "B | Yes! No. | 4",
+    ]
 
 
 @pytest.mark.parametrize(

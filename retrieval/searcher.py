@@ -6,7 +6,7 @@ import threading
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from retrieval.fusion import Fusion, fuse
+from retrieval.fusion import Fusion, fuse, lifted
 from retrieval.reranker import Reranker
 from retrieval.types import Embedder, Passage, Shelf
 from retrieval.vector_index import VectorIndex
@@ -122,8 +122,21 @@ class Searcher:
         near = self._vectors.search(self._embedder.embed_query(query), depth, documents=documents)
         worded = self._words.search(query, depth, documents=documents)
         weight = self._fusion.word_weight(query, rare_share=self._words.rare_share(query))
-        rankings = [[number for number, _ in near], [number for number, _ in worded]]
-        return fuse(rankings, [1.0, weight], constant=self._fusion.constant)
+        scores = fuse(near, worded, word_weight=weight)
+        return lifted(scores, self._neighbours(scores), lift=self._fusion.lift)
+
+    def _neighbours(self, found: Collection[int]) -> dict[int, list[int]]:
+        """The chunks before and after each chunk that was found; those count as found too."""
+        around = {number + step for number in found for step in (-1, 0, 1)}
+        places = self._shelf.places(sorted(around))
+        beside: dict[int, list[int]] = {number: [] for number in found}
+        for number in found:
+            for other in (number - 1, number + 1):
+                here, there = places.get(number), places.get(other)
+                if here is not None and there is not None and here[0] == there[0]:
+                    beside[number].append(other)
+                    beside.setdefault(other, []).append(number)
+        return beside
 
     def _reranked(
         self, reranker: Reranker, query: str, passages: Sequence[Passage]

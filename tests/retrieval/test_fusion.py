@@ -1,25 +1,28 @@
 import pytest
 
-from retrieval.fusion import Fusion, fuse
+from retrieval.fusion import Fusion, fuse, lifted
 
 
-def test_what_both_rankings_hold_comes_first():
-    assert [item for item, _ in fuse([[1, 2, 3], [4, 2, 5]], [1, 1])] == [2, 1, 4, 3, 5]
-
-
-def test_a_heavier_ranking_prevails():
-    assert fuse([[1, 2], [2, 1]], [1, 0.5])[0][0] == 1
-    assert fuse([[1, 2], [2, 1]], [0.5, 1])[0][0] == 2
+def test_scores_add_up_by_hand():
+    scores = fuse([(1, 0.75), (2, 0.5), (3, 0.25)], [(2, 8.0), (4, 2.0)], word_weight=0.5)
+    assert scores == {1: 0.5, 2: 0.75, 3: 0.0, 4: 0.125}
 
 
 def test_one_empty_ranking_leaves_the_other():
-    assert [item for item, _ in fuse([[], [7, 8]], [1, 0.2])] == [7, 8]
-    assert fuse([[], []], [1, 1]) == []
+    assert fuse([], [(7, 3.0), (8, 1.5)], word_weight=0.5) == {7: 0.5, 8: 0.25}
+    assert fuse([(7, 0.5), (8, 0.25)], [], word_weight=0.5) == {7: 0.25, 8: 0.0}
+    assert fuse([], [], word_weight=0.5) == {}
 
 
-def test_every_ranking_needs_its_weight():
-    with pytest.raises(ValueError, match="zip"):
-        fuse([[1], [2]], [1])
+def test_words_without_any_weight_in_the_index_are_no_trouble():
+    assert fuse([], [(7, 0.0)], word_weight=0.5) == {7: 0.0}
+
+
+def test_a_good_passage_lifts_its_neighbours_past_a_lone_one():
+    scores = {10: 1.0, 11: 0.0, 20: 0.25}
+    beside = {10: [9, 11], 11: [10], 20: [], 9: [10]}
+    assert lifted(scores, beside, lift=0.5) == [(10, 1.0), (9, 0.5), (11, 0.5), (20, 0.25)]
+    assert [item for item, _ in lifted(scores, beside, lift=0.0)] == [10, 20, 9, 11]
 
 
 @pytest.mark.parametrize(

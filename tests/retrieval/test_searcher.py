@@ -47,6 +47,18 @@ def test_a_search_keeps_to_the_documents_that_are_named(searcher):
     assert len(searcher.search("whale", documents=["law", "sea", "no such"])) == 4
 
 
+def test_the_neighbour_of_a_good_passage_comes_next_but_not_another_document_s(tmp_path):
+    shelf = FakeShelf()
+    shelf.add("before", "Rain fell on the hills.\n\nThe last words of another document.")
+    shelf.add("sea", "Whale leg captain harpoon.\n\nHe never spoke of that again.")
+    for number in range(60):  # more than either ranking holds
+        shelf.add(f"other{number}", f"Chairs, tables and spoon number {number}.")
+    searcher = Searcher(shelf, shelf.embedder, tmp_path / "index")
+    passages = searcher.search("whale leg captain harpoon", top_k=2)
+    assert [passage.document_id for passage in passages] == ["sea", "sea"]
+    searcher.close()
+
+
 def test_it_follows_what_is_added_and_deleted(searcher, shelf):
     searcher.search("whale")
     shelf.add("zoo", "A zebra and a quokka.")

@@ -16,6 +16,11 @@ from memory.errors import (
 )
 
 _STEP_BYTES = 2**20
+# What zipfile raises on damaged parts; a name that cannot be decoded is a ValueError.
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError),
+    *(RuntimeError, LookupError),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class Archive:
                     if size > room:
                         raise self._too_large(name, size)
                     pieces.append(piece)
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as error:
+        except _DAMAGE as error:
             raise UnreadableDocument(
                 f"{name!r} in {self.name!r} is damaged ({error}); get the file anew"
             ) from error

@@ -40,7 +40,8 @@ class DocxParser:
             body = None if root is None else root.find(f"{W}body")
             if body is None:
                 raise UnreadableDocument(f"{path.name!r} holds no Word document; get it anew")
-            parts = {name: _tree(archive, _beside(main, name)) for name in _PARTS}
+            problems: list[Problem] = []
+            parts = {name: _optional(archive, _beside(main, name), problems) for name in _PARTS}
             notes = {
                 (kind, note.get(f"{W}id", "")): note
                 for kind in ("footnote", "endnote")
@@ -54,6 +55,7 @@ class DocxParser:
             tree = markup.tree(body)
             tree.set("lang", language)
             yield from html_parts(tree, media_type=_MEDIA_TYPE, title=title)
+            yield from problems
             yield from _diagrams(archive)
 
 
@@ -79,6 +81,15 @@ def _tree(archive: Archive, name: str) -> Any:
     if name not in archive.names:
         return None
     return xml_tree(archive.read(name), f"{name!r} in {archive.name!r}")
+
+
+def _optional(archive: Archive, name: str, problems: list[Problem]) -> Any:
+    """The root of a part without which the text can be read too; else the problem is told."""
+    try:
+        return _tree(archive, name)
+    except UnreadableDocument as error:
+        problems.append(Problem(str(error), "notes, list numbers or headings may be missing"))
+        return None
 
 
 def _children(root: Any) -> list[Any]:

@@ -103,6 +103,26 @@ def test_text_boxes_formulas_tabs_and_deletions(tmp_path):
     assert texts(docx(tmp_path, body)) == ["A B\nC", "In the box.", "new (a + b)/2"]
 
 
+def test_damaged_notes_do_not_take_the_text_with_them(tmp_path):
+    files = {
+        "word/document.xml": f"<w:document {W}><w:body>{p('Text')}</w:body></w:document>",
+        "word/footnotes.xml": "<w:footnotes",
+    }
+    parts = parse("docx", zipped(tmp_path, "a.docx", files))
+    assert texts(parts) == ["Text"]
+    assert "word/footnotes.xml" in problems(parts)[0].what
+
+
+def test_a_part_whose_name_is_damaged_is_named(tmp_path):
+    path = zipped(tmp_path, "a.docx", {"word/document.xml": "x", "ä": "y"})
+    data = bytearray(path.read_bytes())
+    data[30:34] = b"\xd3\xff\xff\xff"
+    data[7] |= 8  # the name is said to be UTF-8
+    path.write_bytes(data)
+    with pytest.raises(UnreadableDocument, match="damaged"):
+        parse("docx", path)
+
+
 def test_charts_are_named_and_diagrams_read(tmp_path):
     files = {
         "word/document.xml": f"<w:document {W}><w:body>{p('Text')}</w:body></w:document>",

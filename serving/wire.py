@@ -44,19 +44,20 @@ class Wire:
     _client: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
         try:
-            client = httpx.Client(
-                base_url=self.base_url,
-                headers=headers,
-                timeout=httpx.Timeout(self.timeout_s, connect=_CONNECT_S),
-                trust_env=not _is_local(self.base_url),  # no proxy stands before this machine
-                limits=httpx.Limits(max_connections=None),  # callers queue at the server, not here
-            )
-        except (httpx.InvalidURL, UnicodeEncodeError) as error:
+            url = httpx.URL(self.base_url)
+        except (httpx.InvalidURL, UnicodeError) as error:
             raise ModelUnavailable(f"{self.base_url!r} is no address: {error}") from error
-        if not self.base_url.startswith(("http://", "https://")):
+        if url.scheme not in ("http", "https") or not url.host:
             raise ModelUnavailable(f"{self.base_url!r} is no address; write http://HOST:PORT")
+        client = httpx.Client(
+            base_url=url,
+            headers={"Authorization": f"Bearer {self.api_key}"} if self.api_key else {},
+            timeout=httpx.Timeout(self.timeout_s, connect=_CONNECT_S),
+            # No proxy stands before this machine's own servers.
+            trust_env=url.host not in ("localhost", "127.0.0.1", "::1", "0.0.0.0"),
+            limits=httpx.Limits(max_connections=None),  # callers queue at the server, not here
+        )
         object.__setattr__(self, "_client", client)
 
     def close(self) -> None:
@@ -180,7 +181,3 @@ def _text(response: httpx.Response) -> str:
         return ""
     finally:
         response.close()
-
-
-def _is_local(url: str) -> bool:
-    return httpx.URL(url).host in ("localhost", "127.0.0.1", "::1", "0.0.0.0")

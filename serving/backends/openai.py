@@ -5,7 +5,7 @@ from contextlib import closing
 from functools import lru_cache
 from typing import Any, Literal
 
-from serving.dialects import Dialect, plain
+from serving.dialects import Dialect, as_json
 from serving.dialects.llamacpp import LlamaCppDialect
 from serving.dialects.plain import PlainDialect
 from serving.dialects.vllm import VllmDialect
@@ -103,7 +103,7 @@ class OpenAIServer:
         prompt_tokens = self._check_fits(messages, max_tokens)
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": plain(messages),
+            "messages": as_json(messages),
             "max_tokens": max_tokens,
             "temperature": temperature,
             "stream": True,

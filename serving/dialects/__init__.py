@@ -45,7 +45,7 @@ class Dialect(Protocol):
         ...
 
 
-def plain(messages: Sequence[Message]) -> list[dict[str, str]]:
+def as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
     """Messages as JSON."""
     return [{"role": m.role, "content": m.content} for m in messages]
 

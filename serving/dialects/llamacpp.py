@@ -1,15 +1,20 @@
 """llama.cpp's own server."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from serving.dialects import NO_THINKING, plain
+from serving.dialects import NO_THINKING, as_json
 from serving.errors import BadReply
 from serving.model import Choice, Message, Usage
 from serving.wire import Wire
 
+log = logging.getLogger(__name__)
+
 _FIRST_LOOK = 200
 """Likeliest tokens asked for at once: the letters and short words of a choice are among them."""
+
+_ALL = 10_000_000
 
 
 class LlamaCppDialect:
@@ -39,18 +44,15 @@ class LlamaCppDialect:
         """One request where all options are single tokens, else about one for each longer one."""
         prompt = self._prompt(messages)
         pieces = [self._pieces(option) for option in options]
-        singles = {option[0][0] for option in pieces if len(option) == 1}
         usage = Usage()
-        seen: dict[int, float] = {}
-        if singles:
-            reply = self._complete(prompt, n_predict=1, n_probs=_FIRST_LOOK)
-            usage += _usage(reply)
-            top = reply["completion_probabilities"][0]["top_logprobs"]
-            seen = {token["id"]: float(token["logprob"]) for token in top}
+        likely: dict[int, float] = {}
+        if any(len(option) == 1 for option in pieces):
+            likely, usage = self._look(prompt, _FIRST_LOOK)
         scores = []
         for option in pieces:
-            if len(option) == 1 and option[0][0] in seen:
-                scores.append(seen[option[0][0]])
+            token = option[0][0]
+            if len(option) == 1 and token in likely:
+                scores.append(likely[token])
                 continue
             score, spent = self._score(prompt, option)
             scores.append(score)
@@ -64,7 +66,7 @@ class LlamaCppDialect:
 
         A grammar of one path of tokens makes the model write them, and the reply says how likely
         each was without the grammar. A grammar cannot pass through the middle of a character, and
-        older servers know no tokens in grammars: there the tokens are forced one by one.
+        older servers know no tokens in grammars: there it goes token by token.
         """
         ids = [token for token, _ in option]
         if all(whole for _, whole in option):
@@ -77,22 +79,31 @@ class LlamaCppDialect:
                 if [step["id"] for step in steps] == ids:
                     return sum(float(step["logprob"]) for step in steps), _usage(reply)
             except BadReply:
-                pass
+                log.debug("this server takes no tokens in grammars")
         score, usage = 0.0, Usage()
         for place, token in enumerate(ids):
-            reply = self._complete(
-                [*prompt, *ids[:place]], n_predict=1, n_probs=1, logit_bias=[[token, 1e6]]
-            )
-            score += float(reply["completion_probabilities"][0]["logprob"])
-            usage += _usage(reply)
+            every, spent = self._look([*prompt, *ids[:place]], _ALL)
+            score += every[token]
+            usage += spent
         return score, usage
+
+    def _look(self, prompt: Sequence[int], num_probs: int) -> tuple[dict[int, float], Usage]:
+        """Log-probabilities of the likeliest next tokens.
+
+        Whatever the likeliest is, a letter is written: of a token that is half a character the
+        server would report nothing.
+        """
+        letter = self._ids("a", special=False)[-1]
+        reply = self._complete(prompt, n_predict=1, n_probs=num_probs, logit_bias=[[letter, 1e6]])
+        listed = reply["completion_probabilities"][0]["top_logprobs"]
+        return {token["id"]: float(token["logprob"]) for token in listed}, _usage(reply)
 
     def _complete(self, prompt: Sequence[int], **options: Any) -> Any:
         body = {"prompt": list(prompt), "temperature": 0.0, "cache_prompt": True, **options}
         return self._wire.post("/completion", body)
 
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
-        body = {"messages": plain(messages), **self.chat_options}
+        body = {"messages": as_json(messages), **self.chat_options}
         text = self._wire.post("/apply-template", body)["prompt"]
         return self._ids(text, special=True)
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from serving.dialects import plain
+from serving.dialects import as_json
 from serving.errors import BadReply
 from serving.model import Choice, Message, Usage
 from serving.wire import Wire
@@ -59,7 +59,7 @@ class PlainDialect:
         ]
         body = {
             "model": self._model,
-            "messages": plain(asked),
+            "messages": as_json(asked),
             "max_tokens": 1,
             "temperature": 0.0,
             "logprobs": True,

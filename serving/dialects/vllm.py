@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from serving.dialects import NO_THINKING, plain
+from serving.dialects import NO_THINKING, as_json
 from serving.model import Choice, Message, Usage
 from serving.wire import Wire
 
@@ -70,7 +70,7 @@ class VllmDialect:
     def _prompt(self, messages: Sequence[Message]) -> list[int]:
         body = {
             "model": self._model,
-            "messages": plain(messages),
+            "messages": as_json(messages),
             "add_generation_prompt": True,
             **NO_THINKING,
         }

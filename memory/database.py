@@ -55,6 +55,8 @@ def connect(url: URL | str) -> Engine:
             f"{url} names no database; give a folder, or a URL such as postgresql://host/name"
         ) from error
     except ModuleNotFoundError as error:
+        if make_url(url).get_backend_name() != "postgresql":
+            raise
         raise MissingExtra(f"a library at {url}", "postgres") from error
     if engine.dialect.name == "sqlite":
         read_only = url.query.get("mode") == "ro"

@@ -249,7 +249,7 @@ def test_a_folder_without_write_permission_is_read_only(opened, lamp, tmp_path):
             "from app.library import Library\n"
             "from app.settings import Settings\n"
             "from memory.errors import LibraryReadOnly\n"
-            "import sqlalchemy.dialects.sqlite, alembic.command\n"
+            "Library(sys.argv[1], read_only=True).list()  # loads every module\n"
             "settings = Settings(library=sys.argv[1])\n"
             "os.geteuid() or (os.setgid(65534), os.setuid(65534))\n"
             "library = Library(settings=settings)\n"

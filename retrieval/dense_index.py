@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.cores import usable_cores
 from retrieval.gpu_mirror import GpuMirror
 from retrieval.types import Vectors
 
@@ -109,6 +110,8 @@ class DenseIndex:
             bitmap = None
             if only is not None:
                 bitmap, options["sel"] = _selector(only)
+            # Threads that have nothing to do spin and steal the time of those that have.
+            faiss.omp_set_num_threads(1 if len(queries) == 1 else usable_cores())
             make = faiss.SearchParameters
             if self._learnt_from:
                 thinning = 1.0 if only is None else len(self) / len(only)
@@ -175,6 +178,7 @@ class DenseIndex:
         """Cells, still empty, learnt from a sample of what is there."""
         import faiss
 
+        faiss.omp_set_num_threads(usable_cores())
         count = len(self)
         cells = _num_cells(count)
         fresh = faiss.IndexIVFScalarQuantizer(

@@ -1,6 +1,5 @@
 """The default embedder: a small sentence model as an ONNX file, on the CPU, without torch."""
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.cores import usable_cores
 from retrieval.types import Vectors
 from serving.errors import ModelNotFound
 
@@ -70,7 +70,7 @@ class OnnxEmbedder:
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)  # the rest follows as ``overflowing``
         self._inputs = {each.name for each in self._session.get_inputs()}
-        self._pool = ThreadPoolExecutor(num_threads or _usable_cores(), "gistree-embed")
+        self._pool = ThreadPoolExecutor(num_threads or usable_cores(), "gistree-embed")
         self.name = name
         self.dim = int(self._session.get_outputs()[0].shape[-1])
 
@@ -121,12 +121,6 @@ class OnnxEmbedder:
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         states = self._session.run(None, {k: v for k, v in feed.items() if k in self._inputs})[0]
         return cast(Vectors, np.einsum("btd,bt->bd", states, mask.astype(np.float32)))
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -10,10 +10,9 @@ from app.settings import Settings
 from app.terminal import err, fetch_bar, out, plain, progress_bars, show_answer
 
 BOOK = "persuasion.txt"
-TITLE = "Persuasion"
 QUESTIONS = (
-    "To whom is Kellynch Hall let?",
-    "Where did Louisa Musgrove fall and hurt herself?",
+    "What is the only book that Sir Walter Elliot reads for his own amusement?",
+    "Whom is Louisa Musgrove to marry?",
     "What is the name of Captain Wentworth's dog?",
 )
 

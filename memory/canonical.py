@@ -22,6 +22,8 @@ _NO_TITLE = re.compile(
     re.IGNORECASE,
 )
 
+_TITLE_CHARS = 60
+
 
 class Builder:
     """Takes a parser's parts one by one; ``document`` makes the whole of them."""
@@ -154,7 +156,15 @@ class Builder:
             title = ""
         if not title and len(highest) == 1:  # the first of several chapters names no book
             title = " ".join(highest[0].split())
-        return title or PurePath(name).stem or name
+        return title or self._first_line() or PurePath(name).stem or name
+
+    def _first_line(self) -> str:
+        """The text's first line where it stands alone like a title, before any heading."""
+        first = self._pieces[0] if self._pieces else ""
+        if self._headings and self._headings[0][0] == 0:
+            return ""
+        is_title = len(first) <= _TITLE_CHARS and "\n" not in first and first[-1:].isalnum()
+        return first if is_title and self._headings else ""
 
     def _page_spans(self, text: str) -> tuple[Page, ...]:
         pages: list[Page] = []

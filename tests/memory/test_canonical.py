@@ -193,3 +193,17 @@ def test_pages_and_sections_of_any_parts_are_in_order_and_in_bounds(parts):
     assert all(0 <= s.span.start <= s.span.end <= len(text) for s in made.sections)
     starts = [s.span.start for s in made.sections]
     assert starts == sorted(starts)
+
+
+@pytest.mark.parametrize(
+    ("first", "title"),
+    [
+        ("Persuasion", "Persuasion"),
+        ("It was a dark night.", "book"),
+        ("A line that runs on and on, far longer than any title would be, and then some", "book"),
+    ],
+)
+def test_a_first_line_that_stands_alone_before_the_chapters_is_the_title(first, title):
+    parts = [Info("text/plain"), PageStart(), Block(first)]
+    parts += [Block(f"Chapter {n}", "heading", 1) for n in (1, 2)]
+    assert build(parts, id="x", name="book.txt", size_bytes=1).title == title

@@ -110,7 +110,8 @@ class Searcher:
     def close(self) -> None:
         """Saves the indexes; the searcher is not used afterwards."""
         with self._lock:
-            self._vectors.close()
+            # Another process may have deleted what this one still holds: that is not written back.
+            self._vectors.close(save=self._shelf.generation() == self._generation)
             if self._borrowed is not None:
                 self._borrowed.cleanup()
 

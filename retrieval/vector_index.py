@@ -133,9 +133,10 @@ class VectorIndex:
                 return
             self._unsaved = 0
 
-    def close(self) -> None:
-        """Saves what is not saved and gives a GPU's memory back."""
-        self.save()
+    def close(self, *, save: bool = True) -> None:
+        """Gives a GPU's memory back, after saving what is not saved where that is wished."""
+        if save:
+            self.save()
         self._index.close()
 
     def _add(self, shelf: Shelf, document_id: str) -> None:

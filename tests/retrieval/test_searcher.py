@@ -85,6 +85,15 @@ def test_two_searchers_on_one_folder_agree(searcher, shelf, tmp_path):
     again.close()
 
 
+def test_what_another_process_deleted_is_not_written_back(shelf, tmp_path):
+    searcher = Searcher(shelf, shelf.embedder, tmp_path / "index")
+    searcher.search("whale")
+    shelf.remove("law")
+    searcher.close()
+    manifest = tmp_path / "index" / "dense" / "manifest.json"
+    assert not manifest.exists() or "law" not in manifest.read_text()
+
+
 def test_vectors_of_another_embedder_are_refused_in_words(shelf, tmp_path):
     searcher = Searcher(shelf, HashingEmbedder(16, name="other"), tmp_path / "index")
     for _ in range(2):

@@ -16,8 +16,10 @@ def test_without_the_extra_its_install_line_is_named():
 
 def tiny(folder, num_labels, minilm_files):
     """A cross-encoder of random weights, saved as its makers save one."""
-    transformers = pytest.importorskip("transformers")
-    pytest.importorskip("sentence_transformers")
+    transformers = pytest.importorskip(
+        "transformers", reason="needs the extra sentence-transformers"
+    )
+    pytest.importorskip("sentence_transformers", reason="needs the extra sentence-transformers")
     config = transformers.BertConfig(
         hidden_size=32,
         num_hidden_layers=1,
@@ -52,6 +54,6 @@ def test_a_classifier_is_not_a_reranker(tmp_path, minilm_files):
 
 @pytest.mark.extras
 def test_an_unknown_model_is_named():
-    pytest.importorskip("sentence_transformers")
+    pytest.importorskip("sentence_transformers", reason="needs the extra sentence-transformers")
     with pytest.raises(ModelNotFound, match="nowhere"):
         CrossEncoderReranker("nowhere/at-all", local_only=True)

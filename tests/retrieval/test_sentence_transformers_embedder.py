@@ -20,7 +20,7 @@ def test_without_the_extra_its_install_line_is_named():
 
 @pytest.fixture(scope="module")
 def folder(minilm_files):
-    pytest.importorskip("sentence_transformers")
+    pytest.importorskip("sentence_transformers", reason="needs the extra sentence-transformers")
     return minilm_files[1].parent
 
 
@@ -54,6 +54,6 @@ def test_the_models_own_prompts_go_before_queries_and_passages(folder, tmp_path)
 
 @pytest.mark.extras
 def test_an_unknown_model_is_named(tmp_path):
-    pytest.importorskip("sentence_transformers")
+    pytest.importorskip("sentence_transformers", reason="needs the extra sentence-transformers")
     with pytest.raises(ModelNotFound, match="nowhere"):
         SentenceTransformersEmbedder("nowhere/at-all", local_only=True)

@@ -41,12 +41,25 @@ class Wheels:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A file on this machine, copied."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+Source = HubFile | LocalFile | Wheels
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFile:
     """One file of a model.
 
     Attributes:
         path: Where it lies in the model cache.
-        size_bytes: Of the file.
+        size_bytes: Of the file; about, where no hash is known.
         sha256: Its hash, or empty where the hub's own declaration must do.
         sources: In order of preference.
     """
@@ -54,7 +67,7 @@ class ModelFile:
     path: str
     size_bytes: int
     sha256: str
-    sources: tuple[HubFile | Wheels, ...]
+    sources: tuple[Source, ...]
 
     def is_in(self, folder: Path) -> bool:
         """Whether a model cache holds it; its hash was checked when it came."""
@@ -71,7 +84,7 @@ class ModelCard:
         kind: What it is for.
         ability: What a language model can be trusted with.
         window: Tokens it was trained for.
-        files: The first is the model itself.
+        files: The first is the model itself; none where it is for servers only.
         vllm: What to call it in vLLM; empty where it is not for that.
         note: A word on its use.
     """
@@ -97,7 +110,7 @@ class ModelCard:
 
     def is_in(self, folder: Path) -> bool:
         """Whether a model cache holds all of its files, whole."""
-        return all(file.is_in(folder) for file in self.files)
+        return bool(self.files) and all(file.is_in(folder) for file in self.files)
 
 
 @cache
@@ -148,16 +161,18 @@ def _card(name: str, entry: Mapping[str, Any]) -> ModelCard:
                 file.get("sha256", ""),
                 tuple(_source(source) for source in file["sources"]),
             )
-            for file in entry["files"]
+            for file in entry.get("files", ())
         ),
         vllm=entry.get("vllm", ""),
         note=entry.get("note", ""),
     )
 
 
-def _source(source: Mapping[str, Any]) -> HubFile | Wheels:
+def _source(source: Mapping[str, Any]) -> Source:
     if "hub" in source:
         return HubFile(source["hub"], source["file"])
+    if "path" in source:
+        return LocalFile(Path(source["path"]))
     return Wheels(tuple(p for w in source["wheels"] for p in _numbered(w)), source["member"])
 
 

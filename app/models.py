@@ -142,7 +142,7 @@ def open_embedder(settings: Settings) -> Embedder:
                 f"the embedder {known.name} is not in the cache ({settings.models}); fetch it: "
                 f"gistree models fetch {known.name}"
             )
-        model, tokenizer = known.paths(settings.models)
+        model, tokenizer, *_ = known.paths(settings.models)
         return OnnxEmbedder(
             model,
             tokenizer,

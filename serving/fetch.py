@@ -74,20 +74,21 @@ def fetch_card(
             f"{model.name} is for a server: run  vllm serve {model.vllm}  and set GISTREE_MODEL "
             "to its address"
         )
-    before = 0
+    before = room = 0
 
     def tell(done: int) -> None:
         if on_progress is not None:
-            on_progress(min(before + done, model.size_bytes), model.size_bytes)
+            on_progress(before + min(done, room), model.size_bytes)
 
     try:
         shelf = _shelf(model, folder)
         shelf.parent.mkdir(parents=True, exist_ok=True)
         places = _Places(folder, hub, local, shelf, _in_several(model))
         for file in model.files:
+            room = file.size_bytes
             tell(0)
             _ensure(file, places, tell)
-            before += file.size_bytes
+            before += room
         shutil.rmtree(shelf, ignore_errors=True)
     except OSError as error:
         raise FetchFailed(

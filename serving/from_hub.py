@@ -13,7 +13,6 @@ log = logging.getLogger(__name__)
 
 _CONNECT_S = 4.0
 _SILENCE_S = 60.0
-_BLOCK_BYTES = 1 << 20
 _MOST_REDIRECTS = 5
 _BREAKS_IN_A_ROW = 3
 
@@ -69,7 +68,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, tell: Callable[[int], Non
         if not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
             have = 0
         with part.open("ab" if have else "wb") as out:
-            for block in response.iter_bytes(_BLOCK_BYTES):
+            for block in response.iter_bytes():
                 out.write(block)
                 have += len(block)
                 tell(have)

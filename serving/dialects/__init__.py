@@ -50,5 +50,8 @@ def as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": m.role, "content": m.content} for m in messages]
 
 
-NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
-"""Answers are short and checked against quotes: thinking aloud would eat the reply's tokens."""
+NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False, "reasoning_effort": "low"}}
+"""Answers are short and checked against quotes: thinking aloud would eat the reply's tokens.
+
+Templates that know neither word pass over it.
+"""

@@ -1,13 +1,33 @@
-"""A language model that replays given replies: for tests of gistree and of what is built on it."""
+"""A language model that replays given replies: for tests of gistree and of what uses it."""
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from serving.errors import ContextOverflow
+from serving.errors import ContextOverflow, ModelUnavailable
 from serving.model import Ability, Choice, Completion, Message, Stream, Usage, drain
 
-Reply = str | Exception | Callable[[Sequence[Message]], str]
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply that comes in a certain way.
+
+    Attributes:
+        text: All of it.
+        finish: "length" says that it was cut off.
+        word_s: Seconds before each word.
+        breaks_after: Words after which the model goes away.
+    """
+
+    text: str
+    finish: Literal["stop", "length"] = "stop"
+    word_s: float = 0.0
+    breaks_after: int | None = None
+
+
+Line = str | Reply | Exception | Callable[[Sequence[Message]], str]
 
 
 class ScriptedLLM:
@@ -19,7 +39,7 @@ class ScriptedLLM:
 
     def __init__(
         self,
-        replies: Sequence[Reply],
+        replies: Sequence[Line],
         *,
         choices: Sequence[int] = (),
         ability: Ability = "small",
@@ -29,7 +49,8 @@ class ScriptedLLM:
         """Prepares the script.
 
         Args:
-            replies: A text, an error to raise, or a function of the messages, for each call.
+            replies: A text, one that comes in a certain way, an error to raise, or a function of
+                the messages, for each call.
             choices: The position of the likeliest option, for each ``choose``.
             ability: As of any model.
             context_window: Words.
@@ -52,32 +73,28 @@ class ScriptedLLM:
         stop: Sequence[str] = (),
         schema: Mapping[str, Any] | None = None,
     ) -> Stream:
-        """The next reply, word by word, cut after ``max_tokens`` words.
+        """The next reply, word by word, cut after ``max_tokens`` words and before a stop.
 
         Raises:
             ContextOverflow: as any model.
-            AssertionError: the script has no more replies, or one is no JSON although a schema
-                was given.
+            ModelUnavailable: where the script says so.
+            AssertionError: the script has no more replies, or a whole one is not what the schema
+                asks for, as no model would reply.
         """
-        prompt_tokens = self.count_prompt(messages)
-        if prompt_tokens + max_tokens > self.context_window:
-            raise ContextOverflow(prompt_tokens + max_tokens, self.context_window)
+        prompt_tokens = self._check_fits(messages, max_tokens)
         self.seen.append(tuple(messages))
-        if not self._replies:
-            raise AssertionError(f"the script has no reply to call {len(self.seen)}")
-        reply = self._replies.pop(0)
-        if isinstance(reply, Exception):
-            raise reply
-        text = reply if isinstance(reply, str) else reply(messages)
-        if schema is not None:
-            json.loads(text)
-        words = [word + " " for word in text.split(" ")]
-        words[-1] = words[-1][:-1]
-        finish = "length" if len(words) > max_tokens else "stop"
+        reply = self._next_reply(messages)
+        words = _words(_before(reply.text, stop))
+        if schema is not None and reply.finish == "stop" and len(words) <= max_tokens:
+            _check(reply.text, schema)
+        for number, word in enumerate(words[:max_tokens]):
+            if number == reply.breaks_after:
+                raise ModelUnavailable("the script says that the model goes away here")
+            time.sleep(reply.word_s)
+            yield word
+        finish = "length" if len(words) > max_tokens else reply.finish
         said = words[:max_tokens]
-        yield from said
-        usage = Usage(prompt_tokens, 0, len(said), 1)
-        return Completion("".join(said), usage, "length" if finish == "length" else "stop")
+        return Completion("".join(said), Usage(prompt_tokens, 0, len(said), 1), finish)
 
     def complete(
         self,
@@ -99,10 +116,13 @@ class ScriptedLLM:
         """The option that the script names is the likeliest."""
         if len(options) < 2 or not all(options):
             raise ValueError("choosing needs at least two options, none of them empty")
+        prompt_tokens = self._check_fits(messages, max(map(self.count_tokens, options)))
         self.seen.append(tuple(messages))
+        if not self._choices:
+            raise AssertionError(f"the script has no choice for call {len(self.seen)}")
         best = self._choices.pop(0)
         scores = tuple(-0.1 if i == best else -5.0 for i in range(len(options)))
-        return Choice(scores, Usage(self.count_prompt(messages), 0, 0, 1))
+        return Choice(scores, Usage(prompt_tokens, 0, 0, 1))
 
     def count_tokens(self, text: str) -> int:
         """Words."""
@@ -115,3 +135,41 @@ class ScriptedLLM:
     def close(self) -> None:
         """Remembers that it was closed."""
         self.closed = True
+
+    def _check_fits(self, messages: Sequence[Message], reply_tokens: int) -> int:
+        prompt_tokens = self.count_prompt(messages)
+        if prompt_tokens + reply_tokens > self.context_window:
+            raise ContextOverflow(prompt_tokens, self.context_window, reply_tokens)
+        return prompt_tokens
+
+    def _next_reply(self, messages: Sequence[Message]) -> Reply:
+        if not self._replies:
+            raise AssertionError(f"the script has no reply to call {len(self.seen)}")
+        line = self._replies.pop(0)
+        if isinstance(line, Exception):
+            raise line
+        if isinstance(line, Reply):
+            return line
+        return Reply(line if isinstance(line, str) else line(messages))
+
+
+def _words(text: str) -> list[str]:
+    words = [word + " " for word in text.split(" ")]
+    words[-1] = words[-1][:-1]
+    return [word for word in words if word]
+
+
+def _before(text: str, stop: Sequence[str]) -> str:
+    return text[: min((text.index(each) for each in stop if each in text), default=len(text))]
+
+
+def _check(text: str, schema: Mapping[str, Any]) -> None:
+    """Whether a reply has the fields that a schema requires: what a script gets wrong most."""
+    try:
+        reply = json.loads(text)
+    except ValueError as error:
+        raise AssertionError(f"the script replies {text!r}, and a schema asks for JSON") from error
+    if schema.get("type") == "object":
+        missing = set(schema.get("required", ())) - set(reply if isinstance(reply, dict) else ())
+        if missing:
+            raise AssertionError(f"the script replies {text!r} without {sorted(missing)}")

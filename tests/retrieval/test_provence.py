@@ -7,7 +7,10 @@ from retrieval.pruners.provence import ProvencePruner
 from serving.errors import ModelNotFound
 from serving.plugins import names
 
-pytestmark = pytest.mark.extras
+pytestmark = [
+    pytest.mark.extras,
+    pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),  # DeBERTa's own
+]
 
 PASSAGE = "The keeper lit the lamp. It burned whale oil. Gulls slept on the roof."
 QUESTION = "Which oil burned?"
@@ -135,7 +138,7 @@ def test_a_passage_longer_than_the_window_is_read_in_windows(checkpoint):
     assert prune(checkpoint, [long], threshold=0.0, max_tokens=32) == [sentences(long)]
     few = prune(checkpoint, [long], threshold=0.5, max_tokens=32, batch_size=3)
     assert few == prune(checkpoint, [long], threshold=0.5, max_tokens=32, batch_size=1)
-    counts = [len(prune(checkpoint, [long], threshold=t / 10)[0]) for t in range(11)]
+    counts = [len(prune(checkpoint, [long], threshold=t / 10, max_tokens=32)[0]) for t in range(11)]
     assert counts == sorted(counts, reverse=True)
 
 

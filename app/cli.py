@@ -6,6 +6,7 @@ could not be added; 130 interrupted.
 
 import json
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +30,7 @@ models = typer.Typer(help="Language models: see, fetch, choose, remove.", no_arg
 app.add_typer(models, name="models")
 
 SOME_FAILED = 3
+INTERRUPTED = 130
 
 LibraryOption = Annotated[
     str | None,
@@ -59,7 +61,9 @@ def _open(library: str | None, *, read_only: bool = False) -> "Library":
 
 
 def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    # Elsewhere than in UTF-8 a letter might not be encodable; as an escape it always is.
+    escape = sys.stdout.encoding.lower() not in ("utf-8", "utf8")
+    sys.stdout.write(json.dumps(value, ensure_ascii=escape, indent=2) + "\n")
 
 
 @app.command()
@@ -75,6 +79,7 @@ def add(
     from app.present import entry_json, problem_json
     from app.terminal import err, plain, progress_bars, show_entry
     from memory.errors import DocumentError
+    from serving.errors import MissingExtra
 
     added: list[Entry] = []
     failed: list[Failure] = []
@@ -82,16 +87,16 @@ def add(
         with progress_bars() as show:
             lib.finish_interrupted(on_progress=show)
             for path in paths:
-                if path.is_dir():
-                    more, less = lib.add_folder(
-                        path, password=password, tags=tag or (), on_progress=show
-                    )
-                    added += more
-                    failed += less
-                    continue
                 try:
+                    if os.path.isdir(path):
+                        more, less = lib.add_folder(
+                            path, password=password, tags=tag or (), on_progress=show
+                        )
+                        added += more
+                        failed += less
+                        continue
                     added.append(lib.add(path, password=password, tags=tag or (), on_progress=show))
-                except DocumentError as error:
+                except (DocumentError, MissingExtra) as error:
                     failed.append(Failure(path, error))
         problems = {entry.id: lib.document(entry.id).problems for entry in added}
     if as_json:
@@ -393,12 +398,16 @@ def main() -> None:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         app()
-    except (GistreeError, ValueError) as error:
-        sys.stderr.write(f"gistree: {error}\n")
+    except (GistreeError, OSError, ValueError) as error:
+        from memory.characters import clean
+
+        sys.stderr.write(clean(f"gistree: {error}\n"))  # it may quote a document or a file name
         sys.exit(1)
-    except KeyboardInterrupt:
-        sys.stderr.write("\ninterrupted; what was finished is kept\n")
-        sys.exit(130)
+    except (KeyboardInterrupt, SystemExit) as stop:  # Typer turns the one into the other
+        code = INTERRUPTED if isinstance(stop, KeyboardInterrupt) else stop.code
+        if code == INTERRUPTED:
+            sys.stderr.write("\ninterrupted; what was finished is kept\n")
+        sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from memory.intake import Intake
 from memory.parsing import read_document
 from memory.store import Entry, Store, header
 from retrieval.types import Embedder
+from serving.errors import MissingExtra
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class Ingest:
                 if not self.store.chunk_ids(entry.id).size:
                     self._read(entry, intake, password=password, on_progress=on_progress)
                 self.embed(entry, lost=heart.lost.is_set, on_progress=on_progress)
-            except DocumentError:
+            except (DocumentError, MissingExtra):
                 self.store.delete(entry.id)
                 self.files.remove(entry.file)
                 raise

@@ -1,5 +1,6 @@
 """A library of documents: add, ask, read, search, list, show, rename, tag, delete."""
 
+import os
 import tempfile
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -23,6 +24,7 @@ from memory.document import Document
 from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, LibraryReadOnly
 from memory.store import Entry, Store
 from retrieval.types import Embedder, Passage, Pruner
+from serving.errors import MissingExtra
 from serving.model import LanguageModel
 from serving.plugins import load, names
 
@@ -43,7 +45,7 @@ class Failure:
     """
 
     path: Path
-    error: DocumentError
+    error: DocumentError | MissingExtra
 
 
 class Library:
@@ -133,6 +135,7 @@ class Library:
 
         Raises:
             DocumentError: it cannot be read; the library is as before.
+            MissingExtra: it could be read with an extra; likewise.
             LibraryError: the library cannot take it.
         """
         self._writable()
@@ -143,9 +146,11 @@ class Library:
                 path = Path(folder) / f"document{Path(_clean(name)).suffix}"
                 path.write_bytes(source)
                 return self._add(path, name, password, tags, on_progress)
-        path = Path(source).expanduser()
+        path = _readable(source, "file")
         if path.is_dir():
-            raise DocumentError(f"{path} is a folder; add it with add_folder, or `gistree add`")
+            raise DocumentError(
+                f"{_clean(str(path))} is a folder; add it with add_folder, or `gistree add`"
+            )
         if not path.is_file():
             raise DocumentNotFound(f"there is no file {_clean(str(path))}")
         return self._add(path, name or path.name, password, tags, on_progress)
@@ -184,7 +189,7 @@ class Library:
             DocumentNotFound: no such folder, or no file in it.
         """
         self._writable()
-        folder = Path(folder).expanduser()
+        folder = _readable(folder, "folder")
         if not folder.is_dir():
             raise DocumentNotFound(f"there is no folder {_clean(str(folder))}")
         paths = sorted(
@@ -201,7 +206,7 @@ class Library:
         for path in paths:
             try:
                 added.append(self.add(path, password=password, tags=tags, on_progress=on_progress))
-            except DocumentError as error:
+            except (DocumentError, MissingExtra) as error:
                 failed.append(Failure(path, error))
         return tuple(added), tuple(failed)
 
@@ -216,7 +221,7 @@ class Library:
         for entry in self._store.entries(state="reading"):
             try:
                 done = self._ingest.resume(entry, on_progress=on_progress)
-            except DocumentError:
+            except (DocumentError, MissingExtra):
                 continue  # it could not be read then either; it is out of the library again
             if done is not None:
                 finished.append(done)
@@ -447,6 +452,22 @@ def open_library(
 ) -> Library:
     """Opens a library; see ``Library``."""
     return Library(place, read_only=read_only, settings=settings, model=model, embedder=embedder)
+
+
+def _readable(source: str | Path, what: str) -> Path:
+    """The path of something that is there and may be read."""
+    shown = _clean(str(source))
+    try:
+        path = Path(source).expanduser()
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError, RuntimeError) as error:
+        # RuntimeError: "~name" of a person whom this machine does not know.
+        raise DocumentNotFound(f"there is no {what} {shown}") from error
+    except OSError as error:
+        raise DocumentError(f"{shown} cannot be read: {error.strerror}") from error
+    if not os.access(path, os.R_OK):
+        raise DocumentError(f"{shown} cannot be read; change its permissions")
+    return path
 
 
 def _clean(text: str) -> str:

@@ -1,5 +1,6 @@
 """Who is at work on a document: a name for this worker, and whether another one still lives."""
 
+import logging
 import os
 import socket
 import threading
@@ -7,6 +8,10 @@ import uuid
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
+
+from serving.errors import GistreeError
+
+log = logging.getLogger(__name__)
 
 
 def new_owner() -> str:
@@ -63,6 +68,11 @@ class Heartbeat:
 
     def _run(self) -> None:
         while not self._stop.wait(self._every_s):
-            if not self._beat():
+            try:
+                held = self._beat()
+            except GistreeError as error:  # the work itself will say so, where it matters
+                log.info("no sign of life could be given: %s", error)
+                continue
+            if not held:
                 self.lost.set()
                 return

@@ -1,15 +1,25 @@
 """Settings: the only place that reads the environment or a file of settings."""
 
+import os
+import tomllib
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, Self
 
 import platformdirs
-from pydantic import Field
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
+
+from serving.errors import GistreeError
+
+
+class BadSettings(GistreeError):
+    """A setting has no such name or value; the message says which, and where it stands."""
 
 
 def settings_file() -> Path:
@@ -21,6 +31,9 @@ class Settings(BaseSettings):
     """What the person chose. Each has an environment variable: GISTREE_ and the name in capitals.
 
     The environment wins over the settings file. An unknown name in the file is an error.
+
+    Raises:
+        BadSettings: a name or a value cannot be used, or the file is no TOML.
     """
 
     model_config = SettingsConfigDict(env_prefix="GISTREE_", extra="forbid")
@@ -60,20 +73,60 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments first, then the environment, then the file."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, settings_file())
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _kept())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explained(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return validate(values)
+        except ValidationError as error:
+            raise BadSettings("; ".join(_in_words(**one) for one in error.errors())) from error
+
+
+def _in_words(*, loc: tuple[int | str, ...], msg: str, **_: Any) -> str:
+    """What is wrong with one setting, and where the person wrote it."""
+    name = str(loc[0])
+    variable = f"GISTREE_{name.upper()}"
+    if name not in Settings.model_fields:
+        near = get_close_matches(name, Settings.model_fields, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        where = f"the settings file {settings_file()}" if name in _kept() else "Settings"
+        return f"{where}: no setting is named {name!r}; {hint}known: " + ", ".join(
+            Settings.model_fields
+        )
+    if variable in {key.upper() for key in os.environ}:
+        return f"{variable}={os.environ.get(variable, '')!r} cannot be used: {msg}"
+    where = f" in {settings_file()}" if name in _kept() else ""
+    return f"the setting {name!r}{where} cannot be used: {msg}"
+
+
+def _kept() -> dict[str, Any]:
+    """What the settings file says; nothing where there is none."""
+    file = settings_file()
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise BadSettings(f"the settings file {file} cannot be read: {error}") from error
 
 
 def save(**changes: str) -> Path:
-    """Changes values in the settings file and returns it."""
-    import tomllib
+    """Changes values in the settings file and returns it.
 
+    Raises:
+        BadSettings: the file cannot be read or written.
+    """
     import tomli_w
 
     file = settings_file()
-    kept = tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    kept.update(changes)
-    file.parent.mkdir(parents=True, exist_ok=True)
+    kept = _kept() | changes
     new = file.with_suffix(".new")
-    new.write_text(tomli_w.dumps(kept), encoding="utf-8")
-    new.replace(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(tomli_w.dumps(kept), encoding="utf-8")
+        new.replace(file)
+    except OSError as error:
+        raise BadSettings(f"the settings file {file} cannot be written: {error}") from error
     return file

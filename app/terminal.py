@@ -24,6 +24,7 @@ from rich.text import Text
 
 from agents.answer import Answer, Citation
 from app.progress import OnProgress, Progress
+from memory.characters import clean
 from memory.document import Problem
 from memory.store import Entry
 from serving.catalogue import ModelCard
@@ -42,8 +43,7 @@ _STAGES = {
 
 def plain(text: str, style: str = "") -> Text:
     """Foreign text, safe for a terminal."""
-    safe = "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
-    return Text(safe, style=style)
+    return Text(clean(text), style=style)
 
 
 @contextmanager

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+)
 
 from memory.errors import LibraryError, LibraryReadOnly, LibraryTooNew, StorageFull
 from serving.errors import MissingExtra
@@ -94,7 +100,7 @@ def explained(where: str) -> Iterator[None]:
         yield
     except DBAPIError as error:
         said = str(error.orig).lower()
-        if "readonly" in said or "read-only" in said:
+        if "readonly" in said or "read-only" in said or "permission denied" in said:
             raise LibraryReadOnly(
                 f"{where} cannot be written; change its permissions or open another library"
             ) from error
@@ -102,8 +108,13 @@ def explained(where: str) -> Iterator[None]:
             raise _full(where) from error
         if "unable to open" in said or "not a database" in said or "malformed" in said:
             raise LibraryError(f"{where} cannot be opened as a library: {error.orig}") from error
-        if error.connection_invalidated or "connection" in said:
-            raise LibraryError(f"the database of {where} does not answer: {error.orig}") from error
+        if "database is locked" in said:
+            raise LibraryError(
+                f"another process has kept {where} busy for {_BUSY_TIMEOUT_MS // 1000} s; "
+                "wait for it, or end it"
+            ) from error
+        if error.connection_invalidated or isinstance(error, InterfaceError | OperationalError):
+            raise LibraryError(f"the database of {where} failed: {error.orig}") from error
         raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -120,11 +131,17 @@ def _full(where: str) -> StorageFull:
     )
 
 
-def migrate(engine: Engine, *, where: str) -> None:
+def migrate(engine: Engine, *, where: str, read_only: bool = False) -> None:
     """Brings the tables to this version's form, or makes them.
+
+    Args:
+        engine: Of the library.
+        where: The library, as the person knows it.
+        read_only: Only look whether they have that form.
 
     Raises:
         LibraryTooNew: a newer version made them.
+        LibraryReadOnly: they need a change and may not have it.
     """
     from alembic import command
     from alembic.config import Config
@@ -132,7 +149,9 @@ def migrate(engine: Engine, *, where: str) -> None:
     from alembic.script import ScriptDirectory
 
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option(
+        "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
+    )
     script = ScriptDirectory.from_config(config)
     with engine.connect() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
@@ -142,6 +161,12 @@ def migrate(engine: Engine, *, where: str) -> None:
         raise LibraryTooNew(
             f"{where} was made by a newer gistree (its format is {current}); "
             "upgrade: pip install -U gistree"
+        )
+    if read_only:
+        raise LibraryReadOnly(
+            f"{where} was made by an older gistree; open it once with the right to write"
+            if current
+            else f"{where} holds no library yet, and nothing may be written there"
         )
     log.info("migrate from=%s to=%s", current, script.get_current_head())
     with engine.connect() as connection:

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Engine, delete, func, select, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from memory.database import explained, migrate
@@ -62,12 +63,11 @@ class Store:
     """What a library keeps. Safe for many threads and many processes."""
 
     def __init__(self, engine: Engine, *, where: str, read_only: bool = False) -> None:
-        """Opens the database, making or migrating its tables unless it is read-only."""
+        """Opens the database, making or migrating its tables; read-only, it must have them."""
         self._engine = engine
         self.where = where
         with explained(where):
-            if not read_only:
-                migrate(engine, where=where)
+            migrate(engine, where=where, read_only=read_only)
 
     def close(self) -> None:
         """Gives the connections back."""
@@ -270,11 +270,14 @@ def header(document: Document, chunk: Span) -> str:
 
 def grow(session: Session, name: str) -> None:
     """Adds one to a counter of the library."""
-    counter = session.get(Counter, name, with_for_update=True)
-    if counter is None:
-        session.add(Counter(name=name, value=1))
-    else:
-        session.execute(update(Counter).where(Counter.name == name).values(value=Counter.value + 1))
+    more = update(Counter).where(Counter.name == name).values(value=Counter.value + 1)
+    if session.execute(more).rowcount:  # type: ignore[attr-defined]
+        return
+    try:
+        with session.begin_nested():
+            session.add(Counter(name=name, value=1))
+    except IntegrityError:  # another process counted first
+        session.execute(more)
 
 
 def _entry(row: DocumentRow, tags: tuple[str, ...]) -> Entry:

@@ -24,6 +24,21 @@ class PageStart:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """A sign of life from a parser whose pages come later: it is at this page now.
+
+    A page that is slow to read should have one, or the parser may be taken for stalled.
+
+    Attributes:
+        page: Physical index.
+        source: How its text will be had.
+    """
+
+    page: int
+    source: PageSource = "text"
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """One paragraph, heading, list item, table, listing or note.
 
@@ -82,7 +97,7 @@ class Info:
     num_pages: int = 0
 
 
-Part = Info | PageStart | Block | Outline | Problem
+Part = Info | PageStart | Reading | Block | Outline | Problem
 
 
 class Parser(Protocol):

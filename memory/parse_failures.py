@@ -68,6 +68,9 @@ def explain(last: Failed | None, process: ParseProcess, limits: Limits) -> Failu
         if (told := last.error()) is not None:
             return Failure(last.message, "", told=told)
         return Failure(f"its parser failed ({last.kind}: {last.message[:300]})", _ANEW)
+    if process.signal == signal.SIGKILL:
+        what = "the system ended its parser, most likely because memory ran out"
+        return Failure(what, "close other programs and try again, or " + _SPLIT)
     if process.signal:
         words = signal.strsignal(process.signal) or f"signal {process.signal}"
         return Failure(f"its parser crashed ({words.lower()})", _ANEW)

@@ -29,6 +29,7 @@ _ENVIRONMENT = (
     *("SYSTEMROOT", "USERPROFILE", "OMP_NUM_THREADS", "PYTHONHOME"),
 )
 _POLL_S = 0.05
+_LAST_BREATH_S = 5.0
 _MAX_LINE_BYTES = 256 * 2**20
 _LOG_BYTES = 20_000
 
@@ -136,7 +137,11 @@ class ParseProcess:
                 self._end("garbled")
                 break
             yield message
-        self._process.wait()
+        try:
+            self._process.wait(_LAST_BREATH_S)
+        except subprocess.TimeoutExpired:  # it has closed the pipe and lives on
+            self._end("garbled")
+            self._process.wait()
 
     @property
     def signal(self) -> int:

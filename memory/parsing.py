@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memory.blocks import PageStart
+from memory.blocks import PageStart, Part, Reading
 from memory.canonical import Builder
 from memory.document import Document, Problem
 from memory.errors import (
@@ -57,7 +57,7 @@ def read_document(
         name: What the document is called; the file's name if not given.
         parser: Which one reads it; told from the file's content where empty.
         password: For an encrypted file.
-        on_progress: Called for each page.
+        on_progress: Called as each page begins to be read, and at the end.
         limits: What it may take.
 
     Raises:
@@ -70,7 +70,7 @@ def read_document(
     name = name or path.name
     id, size_bytes = _digest(path)
     limits = limits or Limits()
-    builder = Builder()
+    builder, tell = Builder(), _Teller(on_progress)
     with ParseProcess(path, name=name, parser=parser, password=password, limits=limits) as process:
         last: Failed | Finished | None = None
         for message in (_renamed(m, path.name, name) for m in process.messages()):
@@ -78,12 +78,11 @@ def read_document(
                 last = message
                 break
             builder.add(message)
-            if isinstance(message, PageStart):
-                on_progress(Progress(builder.pages_done - 1, builder.num_pages, message.source))
-                if builder.pages_done > limits.num_pages:
-                    raise DocumentTooLarge(
-                        f"{name!r} has more than {limits.num_pages:,} pages; split it into parts"
-                    )
+            tell(message, builder)
+            if builder.pages_done > limits.num_pages:
+                raise DocumentTooLarge(
+                    f"{name!r} has more than {limits.num_pages:,} pages; split it into parts"
+                )
         log.info(
             "parse name=%s pages=%d peak_mb=%d ended=%s",
             name,
@@ -99,6 +98,21 @@ def read_document(
             builder.lost(failure.what, failure.remedy)
     on_progress(Progress(builder.pages_done, builder.pages_done, "text"))
     return builder.document(id=id, name=name, size_bytes=size_bytes)
+
+
+class _Teller:
+    """Tells of each page once, as soon as it is known that it is being read."""
+
+    def __init__(self, on_progress: Callable[[Progress], None]) -> None:
+        self._on_progress = on_progress
+        self._at = -1
+
+    def __call__(self, part: Part, builder: Builder) -> None:
+        if isinstance(part, PageStart | Reading):
+            at = part.page if isinstance(part, Reading) else builder.pages_done - 1
+            if at > self._at:
+                self._at = at
+                self._on_progress(Progress(at, builder.num_pages, part.source))
 
 
 def _renamed(message: Message, old: str, new: str) -> Message:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from memory import errors
-from memory.blocks import Block, Info, Outline, PageStart, Part
+from memory.blocks import Block, Info, Outline, PageStart, Part, Reading
 from memory.document import Problem
 from memory.errors import DocumentError
 from serving.errors import MissingExtra
@@ -48,7 +48,7 @@ class Finished:
 
 
 Message = Part | Failed | Finished
-_KINDS: tuple[type, ...] = (Info, PageStart, Block, Outline, Problem, Failed, Finished)
+_KINDS: tuple[type, ...] = (Info, PageStart, Reading, Block, Outline, Problem, Failed, Finished)
 
 
 def to_line(message: Message) -> bytes:

@@ -2,13 +2,14 @@
 
 import ctypes
 import os
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from memory.blocks import Block, Info, Outline, PageStart
+from memory.blocks import Block, Info, Outline, PageStart, Reading
 from memory.document import Problem
 from memory.errors import PasswordNeeded
 from serving.errors import MissingExtra
@@ -32,6 +33,32 @@ class Good:
         yield Block("Its password is " + str(password))
         yield Outline("All of it", 1, 0)
         yield Problem(f"{path.name!r} has a stain", "clean it", 1)
+
+
+class Slow:
+    """Sends its pages late, with signs of life before."""
+
+    def parse(self, path, *, password=None):
+        yield Info("text/fake", paged=True, num_pages=2)
+        for page in range(2):
+            yield Reading(page, "ocr")
+            time.sleep(0.6)
+        yield from list(two_of(2))[1:]
+
+
+class KilledByTheSystem:
+    def parse(self, path, *, password=None):
+        yield from two_of(3)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Deaf:
+    """Closes the pipe and lives on."""
+
+    def parse(self, path, *, password=None):
+        yield from two_of(3)
+        os.closerange(3, 20)
+        time.sleep(600)
 
 
 class CrashAtOnce:

@@ -107,6 +107,22 @@ def test_a_parser_without_progress_is_ended(read):
     assert "no progress for 0.5 seconds" in document.problems[0].what
 
 
+def test_a_parser_that_shows_signs_of_life_is_not_stalled(read):
+    seen = []
+    document = read("Slow", limits=Limits(stall_s=1.1), on_progress=seen.append)
+    assert document.pages_read == 2
+    assert [(p.pages_done, p.what) for p in seen] == [(0, "ocr"), (1, "ocr"), (2, "text")]
+
+
+def test_a_parser_that_the_system_kills_ran_out_of_memory(read):
+    assert "memory ran out" in read("KilledByTheSystem").problems[0].what
+
+
+def test_a_worker_that_closes_its_pipe_is_not_waited_for(read, monkeypatch):
+    monkeypatch.setattr("memory.parse_process._LAST_BREATH_S", 0.3)
+    assert read("Deaf").pages_read == 2
+
+
 def test_there_may_be_a_limit_on_time_in_all(read):
     document = read("Hang", limits=Limits(total_s=1))
     assert "more than 1 seconds" in document.problems[0].what

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _LONGEST_WAIT_S = 30.0
 _CONNECT_S = 5.0
+_TRIES_TO_CONNECT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Wire:
         base_url: Without a slash at the end.
         api_key: Sent as a bearer token where not empty.
         timeout_s: Longest silence between two bytes of a reply; reading a long prompt is silent.
-        max_tries: How often a request is sent while the server is away, busy or failing.
+        max_tries: How often a request is sent while the server is busy or failing; at most three
+            times while nobody is there at all, since then a person waits for nothing.
         first_wait_s: Before the second try; doubled for each further one, with jitter.
     """
 
@@ -130,7 +132,8 @@ class Wire:
             # Half of a surrogate pair, as odd files and names hold it, is no character.
             data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
             sent = {"content": data, "headers": {"Content-Type": "application/json"}}
-        for attempt in range(1, self.max_tries + 1):
+        tries = self.max_tries
+        for attempt in range(1, tries + 1):
             wait_s = self._wait(attempt)
             try:
                 response = self._client.send(
@@ -143,6 +146,8 @@ class Wire:
                 ) from error
             except httpx.TransportError as error:
                 problem = f"cannot be reached ({error or type(error).__name__})"
+                if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+                    tries = min(tries, _TRIES_TO_CONNECT)
             else:
                 if response.status_code < 400:
                     try:
@@ -155,11 +160,12 @@ class Wire:
                     raise explained(self.base_url, response.status_code, text)
                 problem = f"answers {response.status_code}: {text[:200].strip()}"
                 wait_s = _asked_wait(response) or wait_s
-            if attempt < self.max_tries:
-                log.info("%s %s; trying again in %.1f s", self.base_url, problem, wait_s)
-                time.sleep(wait_s)
+            if attempt >= tries:
+                break
+            log.info("%s %s; trying again in %.1f s", self.base_url, problem, wait_s)
+            time.sleep(wait_s)
         raise ModelUnavailable(
-            f"the model server {self.base_url} {problem}, {self.max_tries} times; "
+            f"the model server {self.base_url} {problem}, {tries} times; "
             "see that it runs, or choose another model: gistree models list"
         )
 

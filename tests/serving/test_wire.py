@@ -149,3 +149,10 @@ def test_an_unknown_model_is_not_found(server, wire):
     server.say("/x", Answer({"error": {"message": "The model `x` does not exist."}}, 404))
     with pytest.raises(ModelNotFound, match="does not exist"):
         wire.post("/x", {})
+
+
+def test_a_server_that_is_not_there_at_all_is_given_up_on_sooner():
+    wire = Wire("http://127.0.0.1:1", max_tries=9, first_wait_s=0.01)
+    with pytest.raises(ModelUnavailable, match="3 times"):
+        wire.get("/v1/models")
+    wire.close()

@@ -86,19 +86,20 @@ def in_order(runs: Sequence[Run], gutters: Gutters) -> list[Row]:
 def rows_of(runs: Sequence[Run]) -> list[Row]:
     """Runs that stand on one line together, from the top down."""
     rows: list[list[Run]] = []
-    spots: list[tuple[float, float]] = []  # top and bottom of each open row
     for run in sorted(runs, key=lambda r: (r.base, r.x0)):
-        for n in range(len(rows) - 1, max(len(rows) - 4, -1), -1):
-            top, bottom = spots[n]
-            shared = min(bottom, run.bottom) - max(top, run.top)
-            lowest = min(bottom - top, run.bottom - run.top)
-            beside = all(run.x0 >= r.x1 - 1 or run.x1 <= r.x0 + 1 for r in rows[n])
-            if shared > 0.5 * lowest and beside:
-                rows[n].append(run)
+        for row in reversed(rows[-3:]):
+            first = row[0]
+            shared = min(first.bottom, run.bottom) - max(first.top, run.top)
+            lowest = min(first.bottom - first.top, run.bottom - run.top)
+            if (
+                shared > 0.5 * lowest
+                and run.base - first.base < 0.5 * max(run.size, first.size)
+                and all(run.x0 >= r.x1 - 1 or run.x1 <= r.x0 + 1 for r in row)
+            ):
+                row.append(run)
                 break
         else:
             rows.append([run])
-            spots.append((run.top, run.bottom))
     for row in rows:
         rtl = is_rtl("".join(run.text for run in row))
         row.sort(key=lambda r: -r.x1 if rtl else r.x0)

@@ -122,9 +122,10 @@ def language(document: Any) -> str:
     length = pdfium.FPDFCatalog_GetLanguage(document, None, 0)
     if length < 4:
         return ""
-    buffer = ctypes.create_string_buffer(length)
+    buffer = (ctypes.c_ushort * (length // 2 + 1))()
     pdfium.FPDFCatalog_GetLanguage(document, buffer, length)
-    found = re.match("[a-z]{2}(?![a-z])", buffer.raw.decode("utf-16-le", "replace").casefold())
+    said = bytes(buffer).decode("utf-16-le", "replace").casefold()
+    found = re.match("[a-z]{2}(?![a-z])", said)
     return found[0] if found else ""
 
 

@@ -61,6 +61,7 @@ class PagePieces:
         edges: Rows of its header and footer, if it has such, outermost first.
         parted: Whether the rows at the top, and those at the bottom, stand apart from the rest.
         num_rows: All rows of the page.
+        sides: Texts that run in another direction than the page's.
     """
 
     index: int
@@ -68,6 +69,7 @@ class PagePieces:
     edges: list[Edge] = field(default_factory=list)
     parted: dict[bool, bool] = field(default_factory=dict)
     num_rows: int = 0
+    sides: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -101,6 +103,11 @@ class Furniture:
             lost = {id(run) for edge in gone for run in edge.row.runs}
             page.words.printed = next((e.printed for e in gone if self._counts(e)), "")
             page.words.runs = [run for run in page.words.runs if id(run) not in lost]
+        if page.sides:
+            others = [other for other in self._window if other is not page and other.num_rows]
+            stamps = {s for s in page.sides if 2 * sum(s in o.sides for o in others) > len(others)}
+            if len(others) > 1:
+                page.words.runs = [r for r in page.words.runs if r.text not in stamps]
         self._next += 1
         if self._next > self.reach:
             self._window.popleft()
@@ -150,7 +157,8 @@ def _pieces(index: int, words: PageWords) -> PagePieces:
         return page
     turn = words.runs[0].turn
     rows = rows_of([run for run in words.runs if run.turn == turn])
-    page.num_rows = len(rows) + (len(rows) == 0)
+    page.sides = {run.text for run in words.runs if run.turn != turn and len(run.text) > 9}
+    page.num_rows = len(rows)
     for is_top in (True, False):
         ends = rows if is_top else rows[::-1]
         group = [ends[0]]

@@ -56,6 +56,7 @@ class Paragraphs:
     spellings: Spellings = field(default_factory=Spellings)
     _sizes: Counter[float] = field(default_factory=Counter)
     _body: float = 0.0
+    _has_open_note: bool = False
 
     def learn(self, rows: Sequence[tuple[str, float]]) -> None:
         """Takes note of a page to come: (text, size) of its lines."""
@@ -128,7 +129,10 @@ class Paragraphs:
             return False
         if kind == "mono":
             return step > 2.2 * pitch
-        if step > 1.25 * pitch and step > 1.1 * min(row.size, last.size):
+        is_large = min(row.size, last.size) > 1.13 * self._body
+        if step > (
+            1.5 * row.size if is_large else max(1.25 * pitch, 1.1 * min(row.size, last.size))
+        ):
             return True
         if abs(row.size - last.size) > 0.12 * max(row.size, last.size) and len(row.text) > 3:
             return True
@@ -221,8 +225,8 @@ class Paragraphs:
         while start and rows[start - 1].size <= 0.92 * self._body:
             start -= 1
         for n in range(start, len(rows)):
-            apart = n == 0 or rows[n].base - rows[n - 1].base > 1.3 * rows[n].size
-            if apart and n > 0 and _NOTE.match(rows[n].text):
+            is_apart = n > 0 and rows[n].base - rows[n - 1].base > 1.3 * rows[n].size
+            if is_apart and (self._has_open_note or _NOTE.match(rows[n].text)):
                 return n
         return len(rows)
 
@@ -236,6 +240,10 @@ class Paragraphs:
                 note = notes[-1]
                 note.text = self.spellings.joined(note.text, row.text)
                 note.rows.append(row)
+            else:
+                notes.append(Draft("note", row.text, [row]))  # the rest of one overleaf
+        if rows:
+            self._has_open_note = bool(notes and not _SENTENCE_END.search(notes[-1].text))
         return notes
 
 
@@ -263,7 +271,7 @@ def _notes_before_open_end(drafts: list[Draft]) -> list[Draft]:
 
 def _is_next_mark(note: str, mark: str, row: Row, rows: Sequence[Row]) -> bool:
     """Whether a number at a line's start is the mark of another note, not a part of this one."""
-    before = note[1 : note.index("]")]
+    before = note[1:].partition("]")[0] if note.startswith("[") else ""
     if mark.isdecimal() and before.isdecimal():
         return int(mark) == int(before) + 1
     return not mark.isdecimal() or row.x0 <= min(r.x0 for r in rows) + row.size

@@ -35,13 +35,17 @@ def picture_share(page: Any) -> tuple[float, bool]:
     width, height = page.get_size()
     covered = 0.0
     is_drawn = False
+    form: Any = None  # the one that what follows is in, until its first picture
     for number, found in enumerate(page.get_objects(max_depth=4)):
         is_drawn = True
+        if found.level == 0:
+            form = found if found.type == pdfium.FPDF_PAGEOBJ_FORM else None
         if found.type == pdfium.FPDF_PAGEOBJ_IMAGE:
-            if found.level:  # within a form, whose own coordinates say little
-                return 1.0, True
-            left, bottom, right, top = found.get_bounds()
-            covered += max(right - left, 0.0) * max(top - bottom, 0.0)
+            outer = form if found.level else found
+            if outer is not None:
+                left, bottom, right, top = outer.get_bounds()
+                covered += max(right - left, 0.0) * max(top - bottom, 0.0)
+            form = None
         if number > 5000:
             break
     return min(covered / max(width * height, 1.0), 1.0), is_drawn

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory.document import PageSource, Problem
-from memory.ocr import Ocr, OcrLine, confidence, runs
+from memory.ocr import MAX_SIDE, Ocr, OcrLine, confidence, runs
 from memory.pdf_picture import draw, picture_share
 from memory.pdf_words import PageWords, Run, page_words
 
-_ENOUGH_LETTERS = 200  # a page with as many is not looked at as a picture
+_ENOUGH_LETTERS = 150  # a page with as many is not looked at as a picture
 _MAX_UNMAPPED = 0.3
 _MIN_LETTERS_SHARE = 0.3  # of what is written; less is no language
-_MIN_PICTURE = 0.35  # of the page; a smaller picture is an illustration
+_MIN_PICTURE = 0.75  # of a page with a few words; a smaller picture is an illustration
+_SOME_PICTURE = 0.05  # of the page: more than an ornament
 _UNSURE, _DOUBTFUL = 0.6, 0.78  # below: not taken; taken, and said
 _LEADING = re.compile(r"[\s._·…|=*-]+")  # between columns of a table or list: no sign of garbage
 _LETTER = re.compile(r"[^\W_]")
@@ -35,8 +36,15 @@ class PageText:
     problem: Problem | None = None
 
 
-def read_page(document: Any, index: int, ocr: Ocr | None) -> PageText:
-    """Reads one page; what fails is told in its problem."""
+def read_page(document: Any, index: int, ocr: Ocr | None, *, is_damaged: bool) -> PageText:
+    """Reads one page; what fails is told in its problem.
+
+    Args:
+        document: A ``pypdfium2.PdfDocument``.
+        index: Of the page, from 0.
+        ocr: Reads pictures; None where they are not to be read.
+        is_damaged: The file is, so a page with nothing on it is one that was lost.
+    """
     import pypdfium2
 
     try:
@@ -58,6 +66,9 @@ def read_page(document: Any, index: int, ocr: Ocr | None) -> PageText:
         )
         if letters < _ENOUGH_LETTERS or is_garbage:
             _look_at(page, text, index, ocr, letters=letters, is_garbage=is_garbage)
+        if is_damaged and text.source == "blank":
+            what = "nothing is left on it that can be read; the file is damaged"
+            _unread(text, what, "get the file anew", index)
         return text
     except pypdfium2.PdfiumError:
         problem = Problem("its text cannot be taken out of the file", "get the file anew", index)
@@ -76,12 +87,12 @@ def _look_at(
             text.source = "blank"
         return
     if ocr is None:
-        if share >= _MIN_PICTURE or is_garbage:
+        if share >= _SOME_PICTURE or is_garbage:
             _unread(text, "a picture, and reading pictures is switched off", "switch OCR on", index)
         elif not letters:
             text.source = "blank"
         return
-    image, scale = draw(page)
+    image, scale = draw(page, max_side=MAX_SIDE)
     if not letters and not is_garbage and int(image.max()) - int(image.min()) < 12:
         text.source = "blank"
         return
@@ -97,7 +108,7 @@ def _look_at(
     elif is_garbage and text.words.unmapped > _MAX_UNMAPPED:
         what = "its fonts do not say which letters they show, and nothing was read from its picture"
         _unread(text, what, "print it to a new PDF file or get another edition", index)
-    elif not letters and share >= 0.05:
+    elif not letters and share >= _SOME_PICTURE:
         what = "a picture in which no text was recognised"
         remedy = "look at the page; if there is text on it, scan it anew at 300 dots an inch"
         _unread(text, what, remedy, index)

@@ -23,6 +23,7 @@ _BETWEEN_CJK = re.compile(f"(?<=[{_SPACELESS}]) (?=[{_SPACELESS}])")
 # Ligatures, shaped Arabic letters, radicals and vertical punctuation: the letters that they mean.
 _PRESENTED = re.compile("[\ufb00-\ufdff\ufe10-\ufe19\ufe30-\ufe44\ufe70-\ufefc\u2e80-\u2fdf]+")
 _LINE_END = re.compile("[\r\n]+|[\ufffe\x02]")  # the latter two: a hyphen at a line's end
+_WORD = re.compile("[^\\s\u064b-\u0652]\\S*")
 _UNMAPPED = re.compile("[\x00-\x08\x0e-\x1f\ufffd\ue000-\uf8ff]")
 
 
@@ -223,7 +224,8 @@ def _lines(text: str) -> list[tuple[int, str, bool]]:
 
 
 def _words(line: str, start: int) -> list[tuple[int, str]]:
-    return [(start + found.start(), found[0]) for found in re.finditer(r"\S+", line)]
+    """(place, word); marks that stand before their letter or alone would break the word apart."""
+    return [(start + found.start(), found[0]) for found in _WORD.finditer(line)]
 
 
 def _turn(words: list[_Word], lines: list[tuple[list[_Word], bool, bool, bool]], n: int) -> int:

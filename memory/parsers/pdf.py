@@ -60,7 +60,8 @@ class PdfParser:
                 num_pages=num_pages,
             )
             yield from problems
-            yield from _Reading(document, Ocr(self.max_threads) if self.ocr else None).parts()
+            ocr = Ocr(self.max_threads) if self.ocr else None
+            yield from _Reading(document, ocr, is_damaged=bool(problems)).parts()
             entries = outline(document, num_pages)
             if len(entries) > 1:  # a single one names the file
                 yield from entries
@@ -81,8 +82,9 @@ class _Page:
 class _Reading:
     """One pass over the pages. A few are held at a time: headers are told by comparing them."""
 
-    def __init__(self, document: Any, ocr: Ocr | None) -> None:
+    def __init__(self, document: Any, ocr: Ocr | None, *, is_damaged: bool) -> None:
         self.document = document
+        self.is_damaged = is_damaged
         self.ocr = ocr
         self.paragraphs = Paragraphs()
         self.gutters = Gutters()
@@ -101,7 +103,7 @@ class _Reading:
 
     def _read(self) -> Iterator[tuple[int, PageWords]]:
         for index in range(len(self.document)):
-            text = read_page(self.document, index, self.ocr)
+            text = read_page(self.document, index, self.ocr, is_damaged=self.is_damaged)
             self.held[index] = text
             self.paragraphs.learn([(run.text, run.size) for run in text.words.runs])
             yield index, text.words

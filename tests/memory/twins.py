@@ -18,8 +18,11 @@ _WORD = re.compile(
 def words(text: str) -> list[str]:
     """Words without case, punctuation, ligatures or marks such as Arabic vowels."""
     folded = unicodedata.normalize("NFKD", text).casefold()
-    bare = "".join(c for c in folded if not unicodedata.combining(c) and c != "\u00ad")
-    return _WORD.findall(bare)
+    # The marks of kana stay: they make other letters of them.
+    bare = "".join(
+        c for c in folded if c in "\u3099\u309a" or not (unicodedata.combining(c) or c == "\u00ad")
+    )
+    return _WORD.findall(unicodedata.normalize("NFC", bare))
 
 
 def share_in_order(words_a: Sequence[str], words_b: Sequence[str]) -> float:
@@ -44,6 +47,20 @@ def share_anywhere(words_a: Sequence[str], words_b: Sequence[str]) -> float:
     """Share of the first's words that stand in the second, as often, in whatever order."""
     both = Counter(words_a) & Counter(words_b)
     return both.total() / len(words_a) if words_a else 1.0
+
+
+def share_in_runs(words_a: Sequence[str], words_b: Sequence[str], length: int = 3) -> float:
+    """Share of the first's words that belong to a run of ``length`` words that the second holds.
+
+    The order within a passage counts, the order of the passages does not: for documents that set
+    their tables, notes or contents at different places.
+    """
+    held = {tuple(words_b[i : i + length]) for i in range(len(words_b) - length + 1)}
+    found = [False] * len(words_a)
+    for i in range(len(words_a) - length + 1):
+        if tuple(words_a[i : i + length]) in held:
+            found[i : i + length] = [True] * length
+    return sum(found) / len(words_a) if words_a else 1.0
 
 
 def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:

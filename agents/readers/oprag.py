@@ -10,6 +10,7 @@ from agents.steps import Assembled, Pruned, Searched, Step
 from memory.document import Span
 from memory.store import header
 from retrieval.assemble import Order, assemble, excerpts
+from retrieval.support import OFF_TOPIC, support
 
 __all__ = ["OpragReader"]
 
@@ -36,6 +37,10 @@ class OpragReader:
             return
         documents = {key: desk.document(key) for key in desk.documents}
         texts = [p.span.of(documents[p.document_id].text) for p in passages]
+        if desk.model.ability == "tiny" and support(question, texts, desk.embedder) < OFF_TOPIC:
+            # A tiny model answers whatever it is asked; a larger one is better at saying no.
+            yield answering.not_found(desk, Basis("", (), passages))
+            return
         kept = [[Span(0, len(text))] for text in texts]
         if desk.pruner is not None:
             headers = [header(documents[p.document_id], p.span) for p in passages]

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypedDict
+
+from pydantic import TypeAdapter
 
 from app.settings import Settings
 from retrieval.types import Embedder
@@ -208,15 +210,21 @@ def _first_model(url: str) -> str:
 # ---- pace: how fast this machine reads with a model, measured once -----------------------------
 
 
+class Pace(TypedDict):
+    """How fast a model reads and writes here."""
+
+    prompt_tokens_per_s: float
+    completion_tokens_per_s: float
+
+
 def _pace_file(settings: Settings) -> Path:
     return settings.models / "pace.json"
 
 
-def paces(settings: Settings) -> dict[str, dict[str, float]]:
-    """Measured paces by model: prompt_tokens_per_s and completion_tokens_per_s."""
+def paces(settings: Settings) -> dict[str, Pace]:
+    """Measured paces by model; none where the file that keeps them is absent or damaged."""
     try:
-        kept: dict[str, dict[str, float]] = json.loads(_pace_file(settings).read_text())
-        return kept
+        return TypeAdapter(dict[str, Pace]).validate_json(_pace_file(settings).read_bytes())
     except (OSError, ValueError):
         return {}
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, make_url
+from sqlalchemy import URL, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
@@ -22,6 +22,7 @@ from serving.errors import MissingExtra
 log = logging.getLogger(__name__)
 
 _BUSY_TIMEOUT_MS = 60_000
+_MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def sqlite_url(path: Path, *, read_only: bool = False) -> URL:
@@ -131,6 +132,11 @@ def _full(where: str) -> StorageFull:
     )
 
 
+def revisions() -> list[str]:
+    """The forms that the tables have had, the oldest first: each file there begins with one."""
+    return sorted(p.name.split("_")[0] for p in (_MIGRATIONS / "versions").glob("[0-9]*_*.py"))
+
+
 def migrate(engine: Engine, *, where: str, read_only: bool = False) -> None:
     """Brings the tables to this version's form, or makes them.
 
@@ -143,21 +149,13 @@ def migrate(engine: Engine, *, where: str, read_only: bool = False) -> None:
         LibraryTooNew: a newer version made them.
         LibraryReadOnly: they need a change and may not have it.
     """
-    from alembic import command
-    from alembic.config import Config
-    from alembic.runtime.migration import MigrationContext
-    from alembic.script import ScriptDirectory
-
-    config = Config()
-    config.set_main_option(
-        "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
-    )
-    script = ScriptDirectory.from_config(config)
+    known = revisions()
     with engine.connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-    if current == script.get_current_head():
+        made = inspect(connection).has_table("alembic_version")
+        current = connection.scalar(text("SELECT version_num FROM alembic_version")) if made else ""
+    if current == known[-1]:
         return
-    if current is not None and current not in {r.revision for r in script.walk_revisions()}:
+    if current and current not in known:
         raise LibraryTooNew(
             f"{where} was made by a newer gistree (its format is {current}); "
             "upgrade: pip install -U gistree"
@@ -168,7 +166,13 @@ def migrate(engine: Engine, *, where: str, read_only: bool = False) -> None:
             if current
             else f"{where} holds no library yet, and nothing may be written there"
         )
-    log.info("migrate from=%s to=%s", current, script.get_current_head())
+    # Alembic takes half a second to load, and most of the time there is nothing to do.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    log.info("migrate from=%s to=%s", current or "nothing", known[-1])
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             # One process migrates, others wait: BEGIN alone would let two pass the check above.

@@ -85,9 +85,14 @@ class Furniture:
     _places: Counter[tuple[bool, int]] = field(default_factory=Counter)
     _next: int = 0
 
-    def stripped(self, pages: Iterable[tuple[int, PageWords]]) -> Iterator[tuple[int, PageWords]]:
-        """The pages, in order, with their own text only."""
+    def stripped(
+        self, pages: Iterable[tuple[int, PageWords | None]]
+    ) -> Iterator[tuple[int, PageWords | None]]:
+        """The pages, in order, with their own text only; one without words passes at once."""
         for index, words in pages:
+            if words is None:
+                yield index, None
+                continue
             self._window.append(_pieces(index, words))
             if len(self._window) - self._next > self.reach:
                 yield self._strip_next()

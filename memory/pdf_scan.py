@@ -9,6 +9,8 @@ from memory.ocr import MAX_SIDE, Ocr, OcrLine, confidence, runs
 from memory.pdf_picture import draw, picture_share
 from memory.pdf_words import PageWords, Run, page_words
 
+LOST = "nothing is left on it that can be read; the file is damaged"
+LOST_REMEDY = "get the file anew"
 _ENOUGH_LETTERS = 150  # a page with as many is not looked at as a picture
 _MAX_UNMAPPED = 0.3
 _MIN_LETTERS_SHARE = 0.3  # of what is written; less is no language
@@ -67,8 +69,7 @@ def read_page(document: Any, index: int, ocr: Ocr | None, *, is_damaged: bool) -
         if letters < _ENOUGH_LETTERS or is_garbage:
             _look_at(page, text, index, ocr, letters=letters, is_garbage=is_garbage)
         if is_damaged and text.source == "blank":
-            what = "nothing is left on it that can be read; the file is damaged"
-            _unread(text, what, "get the file anew", index)
+            _unread(text, LOST, LOST_REMEDY, index)
         return text
     except pypdfium2.PdfiumError:
         problem = Problem("its text cannot be taken out of the file", "get the file anew", index)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from memory.blocks import Block, Info, PageStart, Part
+from memory.blocks import Block, Info, PageStart, Part, Reading
 from memory.document import PageSource, Problem
 from memory.errors import DocumentTooLarge
 from memory.ocr import Ocr
@@ -15,7 +15,7 @@ from memory.pdf_columns import Gutters, in_order
 from memory.pdf_file import language, open_pdf, outline, title
 from memory.pdf_furniture import Furniture
 from memory.pdf_paragraphs import Draft, Paragraphs, goes_on
-from memory.pdf_scan import PageText, read_page
+from memory.pdf_scan import LOST, LOST_REMEDY, PageText, read_page
 from memory.pdf_words import PageWords
 
 
@@ -93,6 +93,9 @@ class _Reading:
     def parts(self) -> Iterator[Part]:
         waiting: _Page | None = None
         for index, words in Furniture().stripped(self._read()):
+            if words is None:
+                yield Reading(index)
+                continue
             page = self._page(index, words)
             if waiting:
                 self._join(waiting, page)
@@ -101,8 +104,9 @@ class _Reading:
         if waiting:
             yield from _blocks(waiting)
 
-    def _read(self) -> Iterator[tuple[int, PageWords]]:
+    def _read(self) -> Iterator[tuple[int, PageWords | None]]:
         for index in range(len(self.document)):
+            yield index, None
             text = read_page(self.document, index, self.ocr, is_damaged=self.is_damaged)
             self.held[index] = text
             self.paragraphs.learn([(run.text, run.size) for run in text.words.runs])
@@ -112,10 +116,13 @@ class _Reading:
         text = self.held.pop(index)
         drafts = self.paragraphs.drafts(in_order(words.runs, self.gutters))
         source: PageSource = text.source
+        problem = text.problem
         if source in ("text", "ocr") and not drafts:
             source = "blank"
+            if self.is_damaged:
+                source, problem = "unread", problem or Problem(LOST, LOST_REMEDY, index)
         start = PageStart(text.label or words.printed, source)
-        return _Page(start, text.problem, drafts)
+        return _Page(start, problem, drafts)
 
     def _join(self, page: _Page, following: _Page) -> None:
         """Puts a paragraph that the page's end broke together."""

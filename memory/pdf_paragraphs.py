@@ -21,6 +21,7 @@ _CAPTION = re.compile(
 )
 _NOTE = re.compile(r"(\d{1,3}|[*†‡§¶‖#]{1,3})\s*(?=\S)")
 _LEADER = re.compile(r"(?:\s*[.·…]){4,}\s*|\s*…{2,}\s*")
+_BROKEN_WORD = re.compile(r"[^\W\d_][-\u2010\u00ad]$")
 _SENTENCE_END = re.compile(r"[.!?:;。！？；：؟۔…][\"'”’»)\]」』]*$")
 
 
@@ -279,6 +280,8 @@ def _is_next_mark(note: str, mark: str, row: Row, rows: Sequence[Row]) -> bool:
 
 def _is_full(row: Row, next_row: Row | None = None) -> bool:
     """Whether a line reaches the column's end, or the next line's first word had no room."""
+    if _BROKEN_WORD.search(row.text):
+        return True
     rtl = is_rtl(row.text)
     room = row.x0 - row.left if rtl else row.right - row.x1
     width = row.right - row.left

@@ -7,6 +7,8 @@ from itertools import pairwise
 from memory.pdf_columns import Row
 from memory.pdf_words import WIDE_GAP, Run, is_rtl, joint
 
+_MOST_BETWEEN = 5  # lines of a wrapped cell, from one row to the next
+
 
 @dataclass(slots=True)
 class Cell:
@@ -45,36 +47,31 @@ def table_rows(rows: Sequence[Row]) -> list[bool]:
     """Which rows belong to a table: several cells, under those of a row beside it."""
     parts = [cells(row) if len(row.runs) > 1 else [] for row in rows]
     found = [False] * len(rows)
-    for i, j in pairwise(range(len(rows))):
-        near = rows[j].base - rows[i].base
-        if not 0 < near < 4 * rows[i].size or min(len(parts[i]), len(parts[j])) < 2:
+    for i, j in pairwise(n for n, part in enumerate(parts) if len(part) > 1):
+        if j - i > _MOST_BETWEEN or not _is_close(rows[i : j + 1]):
             continue
         tolerance = 0.35 * rows[i].size
         aligned = sum(
             any(cell.is_under(other, tolerance) for other in parts[i][1:]) for cell in parts[j][1:]
         )
         if 2 * aligned >= min(len(parts[i]), len(parts[j])) - 1:
-            found[i] = found[j] = True
-    return _bridged(rows, found)
-
-
-def _bridged(rows: Sequence[Row], found: list[bool]) -> list[bool]:
-    """Lines of one cell between two rows of a table belong to it."""
-    last = -1
-    for i, is_table in enumerate(found):
-        if not is_table:
-            continue
-        between = rows[last + 1 : i]
-        if last >= 0 and 0 < len(between) <= 4 and rows[i].column == rows[last].column:
-            narrow = all(row.x1 - row.x0 < 0.7 * (row.right - row.left) for row in between)
-            close = all(
-                0 < below.base - above.base < 2 * above.size
-                for above, below in pairwise(rows[last : i + 1])
-            )
-            if narrow and close:
-                found[last + 1 : i] = [True] * len(between)
-        last = i
+            found[i : j + 1] = [True] * (j - i + 1)
+    for n in range(1, len(rows)):  # the last lines of the last row
+        if found[n - 1] and not found[n] and len(rows[n].runs) == 1:
+            found[n] = _goes_on(cells(rows[n]), _last_cells(parts, n), rows[n], rows[n - 1])
     return found
+
+
+def _is_close(rows: Sequence[Row]) -> bool:
+    """Whether rows follow each other, those between the outer two no lines of running text."""
+    steps = [below.base - above.base for above, below in pairwise(rows)]
+    narrow = all(row.x1 - row.x0 < 0.7 * (row.right - row.left) for row in rows[1:-1])
+    limit = 4.0 if len(rows) == 2 else 2.0
+    return narrow and all(0 < step < limit * rows[0].size for step in steps)
+
+
+def _last_cells(parts: Sequence[list[Cell]], before: int) -> list[Cell]:
+    return next(part for part in reversed(parts[:before]) if len(part) > 1)
 
 
 def table_text(rows: Sequence[Row]) -> str:

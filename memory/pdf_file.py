@@ -30,6 +30,7 @@ _START = re.compile(rb"startxref\s+(\d+)\s*$")
 _DAMAGED = "its index of objects is damaged and was made anew; something may be missing"
 _CUT = "its end is missing; what stood there is lost"
 _ANEW = "get the file anew, or open it in a PDF viewer and save it again"
+DAMAGE = frozenset({_DAMAGED, _CUT})  # what a problem says where the file is not whole
 
 
 def open_pdf(path: Path, password: str | None) -> tuple[Any, list[Problem]]:

@@ -12,7 +12,7 @@ from memory.document import PageSource, Problem
 from memory.errors import DocumentTooLarge
 from memory.ocr import Ocr
 from memory.pdf_columns import Gutters, in_order
-from memory.pdf_file import language, open_pdf, outline, title
+from memory.pdf_file import DAMAGE, language, open_pdf, outline, title
 from memory.pdf_furniture import Furniture
 from memory.pdf_paragraphs import Draft, Paragraphs, goes_on
 from memory.pdf_scan import LOST, LOST_REMEDY, PageText, read_page
@@ -60,8 +60,9 @@ class PdfParser:
                 num_pages=num_pages,
             )
             yield from problems
+            is_damaged = any(problem.what in DAMAGE for problem in problems)
             ocr = Ocr(self.max_threads) if self.ocr else None
-            yield from _Reading(document, ocr, is_damaged=bool(problems)).parts()
+            yield from _Reading(document, ocr, is_damaged=is_damaged).parts()
             entries = outline(document, num_pages)
             if len(entries) > 1:  # a single one names the file
                 yield from entries

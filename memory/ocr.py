@@ -11,6 +11,7 @@ from memory.pdf_words import Run
 
 MAX_SIDE = 2000  # pixels; a page of A4 at 170 dots an inch
 _MIN_SCORE = 0.5  # a line read with less is left out
+_TEXT_IN_BOX = 0.77  # boxes are drawn wide around their text: so much of the height is text
 _DOUBTFUL = 0.75  # a page read with less is perhaps turned
 
 
@@ -97,24 +98,16 @@ def runs(lines: Sequence[OcrLine], *, scale: float) -> list[Run]:
         line.slope for line in sorted(lines, key=lambda n: -n.width)[: len(lines) // 2 + 1]
     )
     cos, sin = math.cos(slant), math.sin(slant)
-    usual = median(line.height for line in lines) / scale
+    usual = median(line.height for line in lines) * _TEXT_IN_BOX / scale
     found = []
     for line in lines:
         x, y = (line.x * cos + line.y * sin) / scale, (line.y * cos - line.x * sin) / scale
-        width, height = line.width / scale, line.height / scale
+        height = line.height * _TEXT_IN_BOX / scale
+        width = max(line.width / scale - 0.6 * height, 0.5 * height)
         # The height of a box depends on which letters are in it; near the usual one, it is that.
         size = usual if abs(height - usual) < 0.3 * usual else height
-        found.append(
-            Run(
-                line.text,
-                x - width / 2,
-                x + width / 2,
-                y - height / 2,
-                y + height / 2,
-                y + 0.3 * height,
-                size,
-            )
-        )
+        x0, x1, top, bottom = x - width / 2, x + width / 2, y - height / 2, y + height / 2
+        found.append(Run(line.text, x0, x1, top, bottom, y + 0.3 * height, size))
     return found
 
 

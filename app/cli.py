@@ -337,7 +337,7 @@ def models_list(as_json: JsonOption = False) -> None:
     show_models(tuple(catalogue().values()), settings.models, (used, settings.embedder))
     pace = paces(settings).get(used)
     if pace:
-        out.print(f"{used} reads {pace['prompt_tokens_per_s']:.0f} tokens a second here.")
+        out.print(f"{used} reads {pace.prompt_tokens_per_s:.0f} tokens a second here.")
 
 
 @models.command("fetch")

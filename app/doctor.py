@@ -125,11 +125,11 @@ def _model(settings: Settings, *, measure_pace: bool) -> list[Finding]:
     known = paces(settings).get(chosen.name)
     if known is None:
         return [*findings, Finding("reading pace", "not measured yet", "gistree doctor --measure")]
-    reads = known["prompt_tokens_per_s"]
+    reads = known.prompt_tokens_per_s
     slow = (
         "" if reads >= READING_PACE else "take a smaller model, or name a server in GISTREE_MODEL"
     )
-    writes = known["completion_tokens_per_s"]
+    writes = known.completion_tokens_per_s
     pace_text = f"reads {reads:.0f} tokens a second, writes {writes:.0f}"
     return [*findings, Finding("reading pace", pace_text, slow)]
 

@@ -1,12 +1,11 @@
 """Which models are used: what the person chose, else the best that this machine has."""
 
-import json
 import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal
 
 from pydantic import TypeAdapter
 
@@ -210,11 +209,15 @@ def _first_model(url: str) -> str:
 # ---- pace: how fast this machine reads with a model, measured once -----------------------------
 
 
-class Pace(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Pace:
     """How fast a model reads and writes here."""
 
     prompt_tokens_per_s: float
     completion_tokens_per_s: float
+
+
+_PACES = TypeAdapter(dict[str, Pace])
 
 
 def _pace_file(settings: Settings) -> Path:
@@ -224,7 +227,7 @@ def _pace_file(settings: Settings) -> Path:
 def paces(settings: Settings) -> dict[str, Pace]:
     """Measured paces by model; none where the file that keeps them is absent or damaged."""
     try:
-        return TypeAdapter(dict[str, Pace]).validate_json(_pace_file(settings).read_bytes())
+        return _PACES.validate_json(_pace_file(settings).read_bytes())
     except (OSError, ValueError):
         return {}
 
@@ -232,11 +235,8 @@ def paces(settings: Settings) -> dict[str, Pace]:
 def keep_pace(settings: Settings, name: str, prompt_per_s: float, completion_per_s: float) -> None:
     """Keeps a measured pace."""
     kept = paces(settings)
-    kept[name] = {
-        "prompt_tokens_per_s": round(prompt_per_s, 1),
-        "completion_tokens_per_s": round(completion_per_s, 1),
-    }
-    _pace_file(settings).write_text(json.dumps(kept, indent=1))
+    kept[name] = Pace(round(prompt_per_s, 1), round(completion_per_s, 1))
+    _pace_file(settings).write_bytes(_PACES.dump_json(kept, indent=1))
 
 
 def _can_run(model: ModelCard, settings: Settings) -> bool:
@@ -246,7 +246,7 @@ def _can_run(model: ModelCard, settings: Settings) -> bool:
     if model.size_bytes * 1.3 > psutil.virtual_memory().total:
         return False
     known = paces(settings).get(model.name)
-    return known is None or known["prompt_tokens_per_s"] >= READING_PACE
+    return known is None or known.prompt_tokens_per_s >= READING_PACE
 
 
 def _rank(model: ModelCard) -> tuple[int, int]:

@@ -66,8 +66,12 @@ class Store:
         """Opens the database, making or migrating its tables; read-only, it must have them."""
         self._engine = engine
         self.where = where
-        with explained(where):
-            migrate(engine, where=where, read_only=read_only)
+        try:
+            with explained(where):
+                migrate(engine, where=where, read_only=read_only)
+        except BaseException:
+            engine.dispose()
+            raise
 
     def close(self) -> None:
         """Gives the connections back."""

@@ -4,15 +4,16 @@ Exit codes: 0 done; 1 failed, with the reason on standard error; 2 misused; 3 so
 could not be added; 130 interrupted.
 """
 
-import json
 import logging
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli_models import models
+from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
 from serving.errors import GistreeError
 
 if TYPE_CHECKING:
@@ -26,21 +27,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-models = typer.Typer(help="Language models: see, fetch, choose, remove.", no_args_is_help=True)
 app.add_typer(models, name="models")
 
 SOME_FAILED = 3
 INTERRUPTED = 130
-
-LibraryOption = Annotated[
-    str | None,
-    typer.Option("--library", "-l", help="Folder or database URL; default: the settings' one."),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-DocOption = Annotated[
-    list[str] | None,
-    typer.Option("--doc", "-d", help="Only this document: id, name or title. May be repeated."),
-]
 
 
 @app.callback()
@@ -58,12 +48,6 @@ def _open(library: str | None, *, read_only: bool = False) -> "Library":
     from app.library import open_library
 
     return open_library(library, read_only=read_only)
-
-
-def _print_json(value: Any) -> None:
-    # Elsewhere than in UTF-8 a letter might not be encodable; as an escape it always is.
-    escape = sys.stdout.encoding.lower() not in ("utf-8", "utf8")
-    sys.stdout.write(json.dumps(value, ensure_ascii=escape, indent=2) + "\n")
 
 
 @app.command()
@@ -100,7 +84,7 @@ def add(
                     failed.append(Failure(path, error))
         problems = {entry.id: lib.document(entry.id).problems for entry in added}
     if as_json:
-        _print_json(
+        print_json(
             {
                 "added": [
                     entry_json(e) | {"problems": [problem_json(p) for p in problems[e.id]]}
@@ -147,7 +131,7 @@ def ask(
         for step in lib.read(question, documents=doc, reader=reader, budget_tokens=budget):
             if isinstance(step, Answer):
                 if as_json:
-                    _print_json(answer_json(question, step))
+                    print_json(answer_json(question, step))
                 else:
                     show_answer(step, several=several)
             elif not isinstance(step, Drafting) and not as_json and out.is_terminal:
@@ -169,7 +153,7 @@ def search(
     with _open(library) as lib:
         found = lib.search(query, documents=doc, top_k=top_k)
     if as_json:
-        _print_json({"query": query, "passages": [citation_json(c) for c in found]})
+        print_json({"query": query, "passages": [citation_json(c) for c in found]})
     else:
         show_citations(found, several=True)
 
@@ -187,7 +171,7 @@ def list_documents(
     with _open(library) as lib:
         entries = lib.list(tag=tag)
     if as_json:
-        _print_json({"documents": [entry_json(e) for e in entries]})
+        print_json({"documents": [entry_json(e) for e in entries]})
     elif entries:
         show_list(entries)
     else:
@@ -208,7 +192,7 @@ def show(
     with _open(library) as lib:
         entry, whole = lib.show(document), lib.document(document)
     if as_json:
-        _print_json(
+        print_json(
             entry_json(entry)
             | {
                 "problems": [problem_json(p) for p in whole.problems],
@@ -293,102 +277,12 @@ def doctor(
 
     findings = examine(Settings(), measure_pace=measure)
     if as_json:
-        _print_json({"findings": [asdict(finding) for finding in findings]})
+        print_json({"findings": [asdict(finding) for finding in findings]})
         return
     for finding in findings:
         out.print(plain(f"{finding.what:>28}  {finding.value}"))
         if finding.advice:
             out.print(plain(f"{'':>28}  → {finding.advice}", "yellow"))
-
-
-@models.command("list")
-def models_list(as_json: JsonOption = False) -> None:
-    """List the models that gistree knows, and which are here."""
-    from app.models import choose_model, paces
-    from app.settings import Settings
-    from app.terminal import out, show_models
-    from serving.catalogue import catalogue
-
-    settings = Settings()
-    try:
-        used = choose_model(settings).name
-    except GistreeError:
-        used = ""
-    if as_json:
-        _print_json(
-            {
-                "models": [
-                    {
-                        "name": card.name,
-                        "kind": card.kind,
-                        "title": card.title,
-                        "licence": card.licence,
-                        "size_bytes": card.size_bytes,
-                        "window": card.window,
-                        "ability": card.ability if card.kind == "llm" else None,
-                        "installed": card.is_in(settings.models),
-                        "used": card.name in (used, settings.embedder),
-                    }
-                    for card in catalogue().values()
-                ]
-            }
-        )
-        return
-    show_models(tuple(catalogue().values()), settings.models, (used, settings.embedder))
-    pace = paces(settings).get(used)
-    if pace:
-        out.print(f"{used} reads {pace.prompt_tokens_per_s:.0f} tokens a second here.")
-
-
-@models.command("fetch")
-def models_fetch(
-    names: Annotated[list[str], typer.Argument(help="Names of the list.")],
-) -> None:
-    """Put models into the model cache; resumes where it was interrupted."""
-    from app.settings import Settings
-    from app.terminal import fetch_bar, out, plain
-    from serving.catalogue import card
-    from serving.fetch import fetch
-
-    folder = Settings().models
-    for card_ in [card(name) for name in names]:
-        if card_.is_in(folder):
-            out.print(plain(f"{card_.name} is in {folder}"))
-            continue
-        with fetch_bar(card_.name) as show:
-            path = fetch(card_.name, folder, on_progress=show)
-        out.print(plain(f"{card_.name}: {path}"))
-
-
-@models.command("use")
-def models_use(
-    name: Annotated[
-        str, typer.Argument(help="A name of the list, a .gguf file, a server's URL, or auto.")
-    ],
-) -> None:
-    """Choose the model that answers, from now on."""
-    from app.models import choose_model
-    from app.settings import Settings, save
-    from app.terminal import out, plain
-
-    if name != "auto":
-        choose_model(Settings(model=name))  # says what is wrong before anything is kept
-    file = save(model=name)
-    out.print(plain(f"{name} answers from now on ({file})"))
-
-
-@models.command("remove")
-def models_remove(
-    names: Annotated[list[str], typer.Argument(help="Names of the list.")],
-) -> None:
-    """Take models out of the model cache."""
-    from app.settings import Settings
-    from app.terminal import out, plain
-    from serving.fetch import remove
-
-    for name in names:
-        freed = remove(name, Settings().models)
-        out.print(plain(f"{name}: {freed / 1e6:,.0f} MB freed"))
 
 
 def main() -> None:

@@ -1,6 +1,5 @@
 """A library of documents: add, ask, read, search, list, show, rename, tag, delete."""
 
-import os
 import tempfile
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -14,6 +13,7 @@ from agents.answer import Answer, Citation, cite
 from agents.desk import Desk
 from agents.steps import Reader, Step
 from app.ingest import Ingest
+from app.lookup import clean, find, readable
 from app.models import open_embedder, open_model
 from app.place import Place, locate_library
 from app.progress import OnProgress, silent
@@ -143,16 +143,16 @@ class Library:
             if not name:
                 raise ValueError("bytes need a name, for example name='report.pdf'")
             with tempfile.TemporaryDirectory(prefix="gistree-") as folder:
-                path = Path(folder) / f"document{Path(_clean(name)).suffix}"
+                path = Path(folder) / f"document{Path(clean(name)).suffix}"
                 path.write_bytes(source)
                 return self._add(path, name, password, tags, on_progress)
-        path = _readable(source, "file")
+        path = readable(source, "file")
         if path.is_dir():
             raise DocumentError(
-                f"{_clean(str(path))} is a folder; add it with add_folder, or `gistree add`"
+                f"{clean(str(path))} is a folder; add it with add_folder, or `gistree add`"
             )
         if not path.is_file():
-            raise DocumentNotFound(f"there is no file {_clean(str(path))}")
+            raise DocumentNotFound(f"there is no file {clean(str(path))}")
         return self._add(path, name or path.name, password, tags, on_progress)
 
     def _add(
@@ -164,10 +164,8 @@ class Library:
         on_progress: OnProgress,
     ) -> Entry:
         if path.stat().st_size == 0:
-            raise EmptyDocument(f"{_clean(name)} is empty: it has no bytes")
-        entry = self._ingest.add(
-            path, name=_clean(name), password=password, on_progress=on_progress
-        )
+            raise EmptyDocument(f"{clean(name)} is empty: it has no bytes")
+        entry = self._ingest.add(path, name=clean(name), password=password, on_progress=on_progress)
         if tags:
             self.tag(entry.id, *entry.tags, *tags)
         return self._store.entry(entry.id)
@@ -189,9 +187,9 @@ class Library:
             DocumentNotFound: no such folder, or no file in it.
         """
         self._writable()
-        folder = _readable(folder, "folder")
+        folder = readable(folder, "folder")
         if not folder.is_dir():
-            raise DocumentNotFound(f"there is no folder {_clean(str(folder))}")
+            raise DocumentNotFound(f"there is no folder {clean(str(folder))}")
         paths = sorted(
             path
             for path in folder.rglob("*")
@@ -200,7 +198,7 @@ class Library:
             and not path.resolve().is_relative_to(self.place.folder.resolve())
         )
         if not paths:
-            raise DocumentNotFound(f"there are no files in {_clean(str(folder))}")
+            raise DocumentNotFound(f"there are no files in {clean(str(folder))}")
         added: list[Entry] = []
         failed: list[Failure] = []
         for path in paths:
@@ -250,19 +248,7 @@ class Library:
         return self._files.path(self._resolve(document).file)
 
     def _resolve(self, name: str) -> Entry:
-        entries = self._store.entries()
-        for fits in (
-            [e for e in entries if e.id == name],
-            [e for e in entries if name in (e.name, e.title)],
-            [e for e in entries if len(name) >= 4 and e.id.startswith(name)],
-            [e for e in entries if name and name.casefold() in f"{e.name}\n{e.title}".casefold()],
-        ):
-            if len(fits) == 1:
-                return fits[0]
-            if fits:
-                several = ", ".join(f"{e.id[:8]} ({e.name})" for e in fits[:5])
-                raise DocumentNotFound(f"{name!r} fits several documents: {several}; give an id")
-        raise DocumentNotFound(f"the library holds no document {_clean(name)!r}; see: gistree list")
+        return find(self._store.entries(), name)
 
     def _document(self, key: str) -> Document:
         with self._lock:
@@ -278,7 +264,7 @@ class Library:
         """Gives a document another title."""
         self._writable()
         key = self._resolve(document).id
-        title = _clean(title).strip()
+        title = clean(title).strip()
         if not title:
             raise ValueError("a title needs at least one character")
         self._store.rename(key, title)
@@ -289,7 +275,7 @@ class Library:
         """Puts these tags on a document in place of those it had; none takes all away."""
         self._writable()
         key = self._resolve(document).id
-        self._store.tag(key, [_clean(tag).strip()[:200] for tag in tags if tag.strip()])
+        self._store.tag(key, [clean(tag).strip()[:200] for tag in tags if tag.strip()])
         return self._store.entry(key)
 
     def delete(self, document: str) -> Entry:
@@ -354,7 +340,7 @@ class Library:
             DocumentNotFound: no such document, or an empty library.
             ModelNotFound: no language model is at hand.
         """
-        if not _clean(question).strip():
+        if not clean(question).strip():
             raise ValueError("a question needs at least one word")
         plan: Reader = load("agents.readers", reader or self.settings.reader)()
         keys = self._scope(documents)
@@ -369,7 +355,7 @@ class Library:
             pruner=self._pruner,
             budget_tokens=budget_tokens or self.settings.budget_tokens or self._usual_budget,
         )
-        yield from plan.read(desk, _clean(question))
+        yield from plan.read(desk, clean(question))
 
     def _scope(self, documents: Collection[str] | None) -> tuple[str, ...]:
         if documents is None:
@@ -380,7 +366,7 @@ class Library:
 
     def _search(self, query: str, keys: tuple[str, ...], top_k: int) -> Sequence[Passage]:
         self._embed_missing()
-        return self._searcher.search(_clean(query), documents=keys, top_k=top_k)
+        return self._searcher.search(clean(query), documents=keys, top_k=top_k)
 
     def _embed_missing(self) -> None:
         """Documents that were added with another embedder get vectors by this one."""
@@ -452,24 +438,3 @@ def open_library(
 ) -> Library:
     """Opens a library; see ``Library``."""
     return Library(place, read_only=read_only, settings=settings, model=model, embedder=embedder)
-
-
-def _readable(source: str | Path, what: str) -> Path:
-    """The path of something that is there and may be read."""
-    shown = _clean(str(source))
-    try:
-        path = Path(source).expanduser()
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError, ValueError, RuntimeError) as error:
-        # RuntimeError: "~name" of a person whom this machine does not know.
-        raise DocumentNotFound(f"there is no {what} {shown}") from error
-    except OSError as error:
-        raise DocumentError(f"{shown} cannot be read: {error.strerror}") from error
-    if not os.access(path, os.R_OK):
-        raise DocumentError(f"{shown} cannot be read; change its permissions")
-    return path
-
-
-def _clean(text: str) -> str:
-    """Text that can be kept, shown and sent: no NUL, no lone surrogates."""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")

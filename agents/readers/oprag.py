@@ -35,7 +35,8 @@ class OpragReader:
         if not passages:
             yield answering.not_found(desk, Basis("", (), ()))
             return
-        documents = {key: desk.document(key) for key in desk.documents}
+        found = {p.document_id for p in passages}
+        documents = {key: desk.document(key) for key in desk.documents if key in found}
         texts = [p.span.of(documents[p.document_id].text) for p in passages]
         if desk.model.ability == "tiny" and support(question, texts, desk.embedder) < OFF_TOPIC:
             # A tiny model answers whatever it is asked; a larger one is better at saying no.

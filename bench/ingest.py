@@ -410,6 +410,10 @@ def keep(what: str, result, command: list[str]) -> None:
     out = ROOT / "bench" / "results" / f"ingest-{date.today()}.json"
     kept = json.loads(out.read_text()) if out.exists() else {}
     kept["machine"] = {"cores": len(os.sched_getaffinity(0)), "load": os.getloadavg()}
+    if isinstance(result, list):  # rows of files: those of other files stay
+        files = {row["file"] for row in result}
+        earlier = kept.get(what, {"result": []})["result"]
+        result = [row for row in earlier if row["file"] not in files] + result
     kept[what] = {"command": "python bench/ingest.py " + " ".join(command), "result": result}
     out.write_text(json.dumps(kept, indent=1) + "\n")
     out.with_suffix(".md").write_text(tables(kept))

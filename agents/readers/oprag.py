@@ -14,23 +14,28 @@ from retrieval.support import OFF_TOPIC, support
 
 __all__ = ["OpragReader"]
 
+_LEAST_TOP_K = 10
+_TOKENS_PER_TOP_K = 40  # a third of a chunk
+
 
 @dataclass(frozen=True, slots=True)
 class OpragReader:
     """Reads the passages that a search finds, within the budget, in document order.
 
     Attributes:
-        top_k: How many passages the search hands to the pruner.
+        top_k: How many passages the search hands to the pruner; 0 takes about three times what
+            fits the budget.
         order: How they stand in the prompt.
     """
 
-    top_k: int = 40
+    top_k: int = 0
     order: Order = "document"
 
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
         """Searched, Pruned, Assembled, Drafting…, Drafted, Verified, Answer."""
         answering = Answering("oprag", time.perf_counter())
-        passages = desk.search(question, self.top_k)
+        top_k = self.top_k or max(_LEAST_TOP_K, desk.budget_tokens // _TOKENS_PER_TOP_K)
+        passages = desk.search(question, top_k)
         yield Searched(question, tuple(passages))
         if not passages:
             yield answering.not_found(desk, Basis("", (), ()))

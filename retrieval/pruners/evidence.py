@@ -19,9 +19,8 @@ class EvidencePruner:
     A sentence's score is the weighted sum of its own nearness and words, of its passage's, and of
     the passage's place among the passages; a good neighbour lifts it, since the sentence that
     answers often leans on the one before. What scores less than ``threshold`` times the best is
-    dropped. The weights were set with ``bench/evidence.py``: with the default embedder 0.35 takes a
-    fifth of the text that was found for a third of a point of evidence at equal tokens, 0.5 takes
-    half for one point; where a whole section is the answer, either costs more.
+    dropped. How much that takes, and what it costs, differs with the documents: see
+    ``bench/results/evidence-*.md``.
 
     Attributes:
         threshold: 0 keeps everything, 1 the best sentence alone.

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from memory.pdf_words import Run
+from memory.pdf_words import Run, even
 
 MAX_SIDE = 2000  # pixels; a page of A4 at 170 dots an inch
 _MIN_SCORE = 0.5  # a line read with less is left out
 _TEXT_IN_BOX = 0.77  # boxes are drawn wide around their text: so much of the height is text
-_DOUBTFUL = 0.75  # a page read with less is perhaps turned
+_LINES_JUDGED = 7  # to tell which way up a page is
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Ocr:
         """Lines of text in a picture (uint8 [height, width, 3]), in no certain order."""
         if self._engine is None:
             self._engine = _engine(min(self.max_threads, os.cpu_count() or 1))
-        read = self._engine(image, use_cls=False)
+        read = self._engine(image, use_det=True, use_cls=False, use_rec=True)
         if read.boxes is None or read.txts is None:
             return []
         found = zip(read.boxes.tolist(), read.txts, read.scores, strict=True)
@@ -61,22 +61,33 @@ class Ocr:
         """Lines of a picture that may lie on its side or head.
 
         Returns:
-            The lines, and the quarter turns clockwise after which they were read best.
+            The lines, and the quarter turns clockwise that make the picture upright.
         """
         import numpy
 
+        turn = 0
         lines = self.lines(image)
-        best, best_turn = lines, 0
         tall = sum(line.height > 1.5 * line.width and len(line.text) > 3 for line in lines)
-        if not lines or (confidence(lines) >= _DOUBTFUL and 2 * tall < len(lines)):
-            return lines, 0
-        for turn in (1, 3, 2):
-            turned = self.lines(numpy.ascontiguousarray(numpy.rot90(image, -turn)))
-            if _worth(turned) > 1.15 * _worth(best):
-                best, best_turn = turned, turn
-            if best_turn and confidence(best) > 0.9:
-                break
-        return best, best_turn
+        if lines and 2 * tall >= len(lines):
+            turn, image = 1, numpy.ascontiguousarray(numpy.rot90(image, -1))
+            lines = self.lines(image)
+        if self._is_on_its_head(image, lines):
+            turn, image = turn + 2, numpy.ascontiguousarray(numpy.rot90(image, 2))
+            lines = self.lines(image)
+        return lines, turn
+
+    def _is_on_its_head(self, image: Any, lines: Sequence[OcrLine]) -> bool:
+        """Whether most of the longest lines are; the recogniser reads them all the same."""
+        judged = turned = 0
+        for line in sorted(lines, key=lambda line: -line.width)[:_LINES_JUDGED]:
+            top, bottom = line.y - line.height / 2, line.y + line.height / 2
+            left, right = line.x - line.width / 2, line.x + line.width / 2
+            strip = image[max(int(top), 0) : int(bottom) + 1, max(int(left), 0) : int(right) + 1]
+            if line.width > 3 * line.height and strip.size:
+                said = self._engine(strip, use_det=False, use_cls=True, use_rec=False).cls_res
+                judged += 1
+                turned += bool(said) and said[0][0] == "180"
+        return 2 * turned > judged
 
 
 def confidence(lines: Sequence[OcrLine]) -> float:
@@ -98,16 +109,14 @@ def runs(lines: Sequence[OcrLine], *, scale: float) -> list[Run]:
         line.slope for line in sorted(lines, key=lambda n: -n.width)[: len(lines) // 2 + 1]
     )
     cos, sin = math.cos(slant), math.sin(slant)
-    usual = median(line.height for line in lines) * _TEXT_IN_BOX / scale
     found = []
     for line in lines:
         x, y = (line.x * cos + line.y * sin) / scale, (line.y * cos - line.x * sin) / scale
         height = line.height * _TEXT_IN_BOX / scale
         width = max(line.width / scale - 0.6 * height, 0.5 * height)
-        # The height of a box depends on which letters are in it; near the usual one, it is that.
-        size = usual if abs(height - usual) < 0.3 * usual else height
         x0, x1, top, bottom = x - width / 2, x + width / 2, y - height / 2, y + height / 2
-        found.append(Run(line.text, x0, x1, top, bottom, y + 0.3 * height, size))
+        found.append(Run(line.text, x0, x1, top, bottom, y + 0.3 * height, height))
+    even(found)
     return found
 
 
@@ -134,7 +143,3 @@ def _line(box: list[list[float]], text: str, score: float) -> OcrLine:
     return OcrLine(
         text, score, (x0 + x1 + x2 + x3) / 4, (y0 + y1 + y2 + y3) / 4, width, height, slope
     )
-
-
-def _worth(lines: Sequence[OcrLine]) -> float:
-    return sum(line.score**2 * len(line.text) for line in lines)

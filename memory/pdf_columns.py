@@ -176,8 +176,10 @@ def _gutter(runs: list[Run], gutters: Gutters) -> float | None:
     places = dict.fromkeys(gutters.known(), True)
     for edge, _ in edges.most_common(8):
         if sum(edges[near] for near in (edge - 1, edge, edge + 1)) >= _MIN_LINES:
-            x = min(r.x0 for r in runs if abs(round(r.x0 / 3) - edge) <= 1) - 0.25 * size
-            places.setdefault(x, any(abs(x - known) < 8 for known in gutters.known()))
+            column = min(r.x0 for r in runs if abs(round(r.x0 / 3) - edge) <= 1)
+            # Close by the column, or further off where a line above it ends short of it.
+            for x in (column - 0.25 * size, column - size):
+                places.setdefault(x, any(abs(x - known) < 8 for known in gutters.known()))
     best, best_lines = None, 0
     for x, is_known in places.items():
         if x - left >= 6 * size and right - x >= 6 * size:

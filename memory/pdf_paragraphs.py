@@ -57,7 +57,8 @@ class Paragraphs:
     spellings: Spellings = field(default_factory=Spellings)
     _sizes: Counter[float] = field(default_factory=Counter)
     _body: float = 0.0
-    _has_open_note: bool = False
+    _has_open_note: bool = False  # the last note of this page may go on overleaf
+    _had_open_note: bool = False  # that of the page before
 
     def learn(self, rows: Sequence[tuple[str, float]]) -> None:
         """Takes note of a page to come: (text, size) of its lines."""
@@ -69,6 +70,7 @@ class Paragraphs:
 
     def drafts(self, rows: Sequence[Row]) -> list[Draft]:
         """The blocks of a page."""
+        self._had_open_note, self._has_open_note = self._has_open_note, False
         found: list[Draft] = []
         start = 0
         for stop in range(1, len(rows) + 1):
@@ -227,7 +229,7 @@ class Paragraphs:
             start -= 1
         for n in range(start, len(rows)):
             is_apart = n > 0 and rows[n].base - rows[n - 1].base > 1.3 * rows[n].size
-            if is_apart and (self._has_open_note or _NOTE.match(rows[n].text)):
+            if is_apart and (self._had_open_note or _NOTE.match(rows[n].text)):
                 return n
         return len(rows)
 

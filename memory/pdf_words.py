@@ -6,6 +6,7 @@ from collections import Counter
 from ctypes import byref, c_double, c_int, c_ushort, create_string_buffer
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 WIDE_GAP = 0.95  # of the letters' height: wider than a space in justified text, mostly
@@ -97,9 +98,22 @@ def page_words(page: Any) -> PageWords:
         if text:
             _read_lines(textpage, text, is_same=len(text) == count, frame=frame, into=found)
             found.unmapped = _unmapped(textpage, text, pdfium)
+            if found.runs and _is_invisible(textpage, len(text), pdfium):
+                even(found.runs)  # a layer that OCR laid over a scan
         return found
     finally:
         textpage.close()
+
+
+def even(runs: list[Run]) -> None:
+    """Gives lines that OCR measured the usual size, where theirs is near it.
+
+    The height of such a box depends on which letters are in it.
+    """
+    usual = median(run.size for run in runs)
+    for run in runs:
+        if abs(run.size - usual) < 0.45 * usual:
+            run.size = usual
 
 
 def plain(text: str) -> str:
@@ -139,6 +153,16 @@ def _unmapped(textpage: Any, text: str, pdfium: Any) -> float:
         for i in letters
     )
     return bad / len(letters) if letters else 0.0
+
+
+def _is_invisible(textpage: Any, count: int, pdfium: Any) -> bool:
+    """Whether the text is written without being shown, told from a few characters."""
+    modes = []
+    for index in range(0, count, max(1, count // 8)):
+        drawn = pdfium.FPDFText_GetTextObject(textpage, index)
+        if drawn:
+            modes.append(pdfium.FPDFTextObj_GetTextRenderMode(drawn))
+    return bool(modes) and all(mode == pdfium.FPDF_TEXTRENDERMODE_INVISIBLE for mode in modes)
 
 
 def _read_lines(

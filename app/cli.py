@@ -97,7 +97,7 @@ def add(
         for entry in added:
             show_entry(entry, problems[entry.id])
         for failure in failed:
-            err.print(plain(f"not added: {failure.error}", "red"))
+            err.print(plain(f"not added: {failure.error}", "red"), soft_wrap=True)
     if failed:
         raise typer.Exit(SOME_FAILED if added else 1)
 

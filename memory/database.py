@@ -54,6 +54,11 @@ def connect(url: URL | str) -> Engine:
     """
     try:
         url = make_url(url)
+        if url.get_backend_name() not in ("sqlite", "postgresql"):
+            raise LibraryError(
+                f"{url} names no database that gistree keeps libraries in; give a folder, or a URL "
+                "such as postgresql://host/name"
+            )
         if url.drivername == "postgresql":
             url = url.set(drivername="postgresql+psycopg")
         engine = create_engine(url, pool_pre_ping=url.get_backend_name() != "sqlite")
@@ -105,8 +110,15 @@ def explained(where: str) -> Iterator[None]:
             raise LibraryReadOnly(
                 f"{where} cannot be written; change its permissions or open another library"
             ) from error
-        if "disk is full" in said or "no space left" in said:
+        # SQLite's IOERR_SHMSIZE: no room for the index of its journal, which it needs even to read.
+        name = getattr(error.orig, "sqlite_errorname", "")
+        if "is full" in said or "no space left" in said or name == "SQLITE_IOERR_SHMSIZE":
             raise _full(where) from error
+        if name.startswith("SQLITE_IOERR"):
+            raise LibraryError(
+                f"the disk of {where} fails or is full ({name}); see that it has room, and run the "
+                "same command again: what was finished is kept"
+            ) from error
         if "unable to open" in said or "not a database" in said or "malformed" in said:
             raise LibraryError(f"{where} cannot be opened as a library: {error.orig}") from error
         if "database is locked" in said:

@@ -65,7 +65,7 @@ class Door:
             "GISTREE_LIBRARY": str(self.library),
             "GISTREE_MODELS": str(self.models),
             "GISTREE_THREADS": "2",
-            "COLUMNS": "200",
+            "COLUMNS": "400",
             **self.env,
         }
 

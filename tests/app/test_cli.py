@@ -192,6 +192,16 @@ def test_every_command_helps_and_loads_nothing_heavy(door):
     assert not {"sqlalchemy", "numpy", "pydantic", "httpx", "onnxruntime", "faiss"} & loaded
 
 
+def test_opening_a_library_that_is_up_to_date_does_not_load_alembic(filled):
+    code = "import sys, app.library\napp.library.open_library().close()\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=filled.environment()
+    )
+    loaded = set(done.stdout.split())
+    assert "sqlalchemy" in loaded
+    assert not {"alembic", "onnxruntime", "faiss", "tantivy"} & loaded
+
+
 def test_ctrl_c_is_clean_and_the_next_run_finishes(door, tmp_path):
     long = tmp_path / "long.txt"
     long.write_text("\n\n".join(f"Lamp number {i} burned all night." * 9 for i in range(250)))
@@ -240,7 +250,7 @@ def test_what_a_person_named_reaches_the_terminal_without_escapes(door, lamp):
         door("search", "lamp"),
         door("add", "\x1b[31mmissing"),
         door("show", "\x1b[31mmissing"),
-        door("add", "--library", "\x1b[31m" + str(lamp), lamp),
+        door("add", "--library", door.home / "\x1b[31mred\x07.txt", lamp),
     ]
     for said in shown:
         assert "\x1b" not in said.out + said.err

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text as sql
 
-from memory.database import connect, sqlite_url
+from memory.database import _MIGRATIONS, connect, revisions, sqlite_url
 from memory.document import Document, Page, Problem, Section, Span
 from memory.errors import DocumentNotFound, LibraryReadOnly, LibraryTooNew, StorageFull
 from memory.intake import Intake
@@ -135,6 +135,28 @@ def test_rename_and_tags(store):
     )
     with pytest.raises(DocumentNotFound):
         store.rename("b" * 64, "x")
+
+
+def test_the_forms_of_the_tables_are_those_that_alembic_knows():
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    script = ScriptDirectory.from_config(config)
+    assert revisions() == [r.revision for r in script.walk_revisions()][::-1]
+    assert revisions()[-1] == script.get_current_head()
+
+
+def test_a_library_that_needs_a_change_is_not_changed_when_read_only(tmp_path):
+    engine = connect(sqlite_url(tmp_path / "library.db"))
+    with pytest.raises(LibraryReadOnly, match="holds no library yet"):
+        Store(engine, where="here", read_only=True)
+    Store(engine, where="here").close()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("update alembic_version set version_num = '9999'")
+    with pytest.raises(LibraryTooNew, match="newer gistree"):
+        Store(engine, where="here", read_only=True)
 
 
 def test_a_library_of_a_newer_version_is_left_alone(tmp_path):

@@ -13,7 +13,7 @@ turns, and ratios are taken within a turn, so that a busy machine is busy for al
 
 Two things to know of the peers' defaults. LlamaIndex makes chunks of 1,024 tokens, and in torch the
 model sees the first 256 of them: it embeds less than a third of a text (``embedded_share``). With
-its chunks set to 256 tokens ("llama-index 256") nearly all is embedded, as in gistree.
+its chunks set to 256 tokens ("llama-index 256") most is embedded; gistree embeds all.
 LangChain's chunks overlap by 200 of 1,000 characters: it embeds a fifth more than there is.
 gistree keeps all on the disk (file, text, vectors, both indexes); the peers keep it in memory.
 """
@@ -149,6 +149,12 @@ def run_gistree(files: list[Path], embedder) -> dict:
         }
 
 
+def share_seen(texts: list[str]) -> float:
+    """Share of the chunks' tokens that the model sees where texts are cut at its window."""
+    counts = HashingEmbedder().token_counts(texts)
+    return round(sum(min(count, 254) for count in counts) / sum(counts), 3)
+
+
 def run_langchain(files: list[Path], embedder) -> dict:
     from langchain_community.document_loaders import Docx2txtLoader, PyPDFLoader, TextLoader
     from langchain_community.vectorstores import FAISS
@@ -185,7 +191,12 @@ def run_langchain(files: list[Path], embedder) -> dict:
     read = clock.read()["seconds"]
     FAISS.from_documents(chunks, model).similarity_search(QUERY)
     done = clock.read()
-    return {**done, "read_and_chunk_s": read, "chunks": len(chunks)}
+    return {
+        **done,
+        "read_and_chunk_s": read,
+        "chunks": len(chunks),
+        "embedded_share": share_seen([c.page_content for c in chunks]) if embedder is None else 1.0,
+    }
 
 
 def run_llama_index(files: list[Path], embedder, options: dict) -> dict:
@@ -221,13 +232,12 @@ def run_llama_index(files: list[Path], embedder, options: dict) -> dict:
     index = VectorStoreIndex(nodes, embed_model=model)
     index.as_retriever().retrieve(QUERY)
     done = clock.read()
-    tokens = HashingEmbedder().token_counts([node.get_content("embed") for node in nodes])
-    seen = sum(min(count, 254) for count in tokens) / sum(tokens) if embedder is None else 1.0
+    texts = [node.get_content("embed") for node in nodes]
     return {
         **done,
         "read_and_chunk_s": read,
         "chunks": len(nodes),
-        "embedded_share": round(seen, 3),
+        "embedded_share": share_seen(texts) if embedder is None else 1.0,
     }
 
 

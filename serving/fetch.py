@@ -21,7 +21,6 @@ from serving.catalogue import (
     catalogue,
 )
 from serving.errors import FetchFailed
-from serving.from_hub import from_hub
 from serving.from_wheels import from_wheels
 
 log = logging.getLogger(__name__)
@@ -235,6 +234,8 @@ def _from_one(
     wanted = file.sha256
     match source:
         case HubFile():
+            from serving.from_hub import from_hub  # httpx is slow to load and seldom needed
+
             url = f"{places.hub}/{source.repository}/resolve/main/{source.file}"
             wanted = from_hub(url, part, tell, sha256=file.sha256)
         case LocalFile():

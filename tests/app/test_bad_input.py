@@ -223,6 +223,7 @@ def test_a_library_on_a_read_only_disk_answers_and_takes_nothing(door, filled, l
     assert "cannot be written" in elsewhere.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room_bytes", [0, 250_000])
 def test_a_full_disk_loses_nothing_and_the_same_command_finishes(
     door, lamp, small_disk, tmp_path, room_bytes

@@ -115,6 +115,7 @@ def test_listing_and_showing(filled):
     assert text.rstrip().endswith("was not among them.")
 
 
+@pytest.mark.slow
 def test_renaming_tagging_and_deleting(door, lamp, well):
     assert door("list").out == "The library is empty. Add a document: gistree add FILE\n"
     door("add", lamp, well)
@@ -199,7 +200,7 @@ def test_opening_a_library_that_is_up_to_date_does_not_load_alembic(filled):
     )
     loaded = set(done.stdout.split())
     assert "sqlalchemy" in loaded
-    assert not {"alembic", "onnxruntime", "faiss", "tantivy"} & loaded
+    assert not {"alembic", "onnxruntime", "faiss", "tantivy", "httpx"} & loaded
 
 
 def test_ctrl_c_is_clean_and_the_next_run_finishes(door, tmp_path):

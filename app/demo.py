@@ -12,7 +12,7 @@ from app.terminal import err, fetch_bar, out, plain, progress_bars, show_answer
 BOOK = "persuasion.txt"
 QUESTIONS = (
     "What is the only book that Sir Walter Elliot reads for his own amusement?",
-    "Whom is Louisa Musgrove to marry?",
+    "Whom does Louisa Musgrove marry?",
     "What is the name of Captain Wentworth's dog?",
 )
 

@@ -124,12 +124,28 @@ class Document:
 
     def page_at(self, offset: int) -> Page:
         """The page that holds a character."""
-        starts = [page.span.start for page in self.pages]
-        place = bisect_right(starts, offset) - 1
-        while place > 0 and not self.pages[place].span:
+        place = bisect_right(self.pages, offset, key=_page_start) - 1
+        while place > 0 and not len(self.pages[place].span):
             place -= 1
         return self.pages[max(place, 0)]
 
     def section_path(self, offset: int) -> tuple[str, ...]:
         """Titles of the sections around a character, the highest first."""
-        return tuple(s.title for s in self.sections if s.span.start <= offset < s.span.end)
+        path: list[str] = []
+        place = bisect_right(self.sections, offset, key=_section_start)
+        while place > 0:
+            place -= 1
+            section = self.sections[place]
+            if offset < section.span.end:
+                path.append(section.title)
+                if section.level == 1:
+                    break
+        return tuple(reversed(path))
+
+
+def _page_start(page: Page) -> int:
+    return page.span.start
+
+
+def _section_start(section: Section) -> int:
+    return section.span.start

@@ -3,6 +3,7 @@
 Usage: python docs/picture.py (in an environment with gistree installed).
 """
 
+import re
 from pathlib import Path
 
 from app import demo, terminal
@@ -14,6 +15,7 @@ def main() -> None:
     terminal.out.width = 96
     demo.run_demo(None)
     svg = terminal.out.export_svg(title="gistree demo", clear=False)
+    svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # fonts of another host
     (Path(__file__).parent / "demo.svg").write_text(svg, encoding="utf-8")
 
 

@@ -1,10 +1,25 @@
-"""gistree reads documents too long for a model's window and answers with citations that hold.
+r"""gistree reads documents too long for a model's window and answers with citations that hold.
+
+A library is a folder (or a database URL). Here a scripted model answers, so that the example runs
+anywhere; without ``model=`` the best one that this machine has does.
 
 >>> import gistree
->>> library = gistree.open("~/reading")                    # doctest: +SKIP
->>> book = library.add("moby-dick.epub", on_progress=print)  # doctest: +SKIP
->>> answer = library.ask("Who lost a leg to the whale?")     # doctest: +SKIP
->>> print(answer.text, [(c.place, c.quote) for c in answer.citations])  # doctest: +SKIP
+>>> from serving.scripted import ScriptedLLM
+>>> library = gistree.open("reading", model=ScriptedLLM(["It sank in March.", "NOT FOUND"]))
+>>> tale = b"The lamp went out at nine.\n\nThe schooner Petrel struck the reef in March and sank."
+>>> book = library.add(tale, name="lamp.txt")
+>>> answer = library.ask("When did the Petrel sink?", documents=[book.id])
+>>> answer.text, answer.found
+('It sank in March.', True)
+>>> answer.citations[0].quote
+'The schooner Petrel struck the reef in March and sank.'
+>>> library.ask("Who was her captain?").found
+False
+>>> [entry.name for entry in library.list()]
+['lamp.txt']
+>>> library.delete(book.id).name
+'lamp.txt'
+>>> library.close()
 """
 
 from agents.answer import Answer, Citation

@@ -118,11 +118,11 @@ def ask(
     from agents.steps import Drafting
     from app.present import answer_json
     from app.terminal import err, out, plain, progress_bars, show_answer
-    from serving.errors import UnknownName
-    from serving.plugins import names
+    from serving.plugins import make
 
-    if reader is not None and reader not in names("agents.readers"):
-        raise UnknownName("reader", reader, names("agents.readers"))
+    if reader is not None:
+        make("agents.readers", reader)  # says what is wrong with it before anything is loaded
+    _offer_model()
     with _open(library) as lib:
         if not lib.read_only:
             with progress_bars() as show:
@@ -136,6 +136,25 @@ def ask(
                     show_answer(step, several=several)
             elif not isinstance(step, Drafting) and not as_json and out.is_terminal:
                 err.print(plain(f"  {step}", "dim"))
+
+
+def _offer_model() -> None:
+    """Where there is no language model and a person is there to ask, offers to fetch one."""
+    from app.models import choose_model, ensure_models
+    from app.settings import Settings
+    from app.terminal import err, fetch_bar, plain
+    from serving.catalogue import card, default_llm
+    from serving.errors import ModelNotFound
+
+    settings = Settings()
+    if settings.model != "auto" or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    try:
+        choose_model(settings)
+    except ModelNotFound:
+        model = card(default_llm())
+        if typer.confirm(f"Fetch {model.title} ({model.size_bytes / 1e9:.1f} GB)?", err=True):
+            ensure_models(settings, say=lambda line: err.print(plain(line)), bar=fetch_bar)
 
 
 @app.command()

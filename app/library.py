@@ -26,7 +26,7 @@ from memory.store import Entry, Store
 from retrieval.types import Embedder, Passage, Pruner
 from serving.errors import MissingExtra
 from serving.model import LanguageModel
-from serving.plugins import load, names
+from serving.plugins import make, names
 
 if TYPE_CHECKING:
     from retrieval.searcher import Searcher
@@ -332,7 +332,8 @@ class Library:
         Args:
             question: What to find out.
             documents: Ask these only (ids, names or titles); all where not given.
-            reader: Name of a reader; the settings' one where not given.
+            reader: Name of a reader, with options as in "oprag:top_k=20"; the settings' one where
+                not given.
             budget_tokens: Most tokens of document text in a prompt.
 
         Raises:
@@ -342,7 +343,7 @@ class Library:
         """
         if not clean(question).strip():
             raise ValueError("a question needs at least one word")
-        plan: Reader = load("agents.readers", reader or self.settings.reader)()
+        plan: Reader = make("agents.readers", reader or self.settings.reader)
         keys = self._scope(documents)
         if not keys:
             raise DocumentNotFound("the library is empty; add a document: gistree add FILE")
@@ -400,14 +401,17 @@ class Library:
     def _pruner(self) -> Pruner | None:
         if self.settings.pruner == "none":
             return None
-        pruner: Pruner = load("retrieval.pruners", self.settings.pruner)()
+        pruner: Pruner = make("retrieval.pruners", self.settings.pruner)
         return pruner
 
     @cached_property
     def _searcher(self) -> "Searcher":
+        from retrieval.reranker import CrossEncoderReranker
         from retrieval.searcher import Searcher
 
-        return Searcher(self._store, self.embedder, self.place.index)
+        wanted = self.settings.reranker
+        reranker = CrossEncoderReranker(wanted) if wanted else None
+        return Searcher(self._store, self.embedder, self.place.index, reranker=reranker)
 
     @cached_property
     def _ingest(self) -> Ingest:

@@ -57,7 +57,12 @@ class Settings(BaseSettings):
         description="Embedder: a name of the catalogue, or a sentence-transformers name or path",
     )
     reader: str = Field(default="oprag", description="Reader where none is asked for")
-    pruner: str = Field(default="evidence", description="Pruner, or 'none'")
+    pruner: str = Field(
+        default="evidence", description="Pruner, with options as in provence:model=NAME, or 'none'"
+    )
+    reranker: str = Field(
+        default="", description="Cross-encoder by name or path (extra sentence-transformers)"
+    )
     budget_tokens: int = Field(
         default=0, ge=0, description="Tokens of document text in a prompt; 0 suits the model"
     )

@@ -39,6 +39,10 @@ class UnknownName(GistreeError):
         super().__init__(f"no {kind} is named {name!r}; known: {', '.join(self.known) or 'none'}")
 
 
+class BadOption(GistreeError):
+    """An option of a plug-in has a value that it cannot have."""
+
+
 class ModelError(GistreeError):
     """The language model cannot do what was asked."""
 

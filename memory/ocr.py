@@ -44,7 +44,7 @@ class Ocr:
         max_threads: At most so many, and never more than there are cores.
     """
 
-    max_threads: int = 8
+    max_threads: int = 4
     _engine: Any = field(default=None, repr=False)
 
     def lines(self, image: Any) -> list[OcrLine]:

@@ -34,7 +34,7 @@ class PdfParser:
 
     ocr: bool = True
     max_pages: int = 100_000
-    max_threads: int = 8
+    max_threads: int = 4
 
     def parse(self, path: Path, *, password: str | None = None) -> Iterator[Part]:
         """Pages with their blocks; the file's own contents follow as ``Outline``.

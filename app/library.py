@@ -31,7 +31,8 @@ from serving.plugins import make, names
 if TYPE_CHECKING:
     from retrieval.searcher import Searcher
 
-CHUNK_TOKENS = 128
+CHUNK_TOKENS = 240
+"""With title and section before it, about what the default embedder reads at once."""
 _DOCUMENTS_IN_MEMORY = 16
 
 

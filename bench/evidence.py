@@ -37,7 +37,7 @@ from retrieval.word_index import WordIndex
 
 BUDGETS = (256, 512, 1024, 2048)
 TOP_K = 40
-CHUNK_TOKENS = 128
+CHUNK_TOKENS = 240  # as in app/library.py
 PEERS = ("LlamaIndex", "LangChain")
 
 

@@ -12,8 +12,8 @@ from app.terminal import err, fetch_bar, out, plain, progress_bars, show_answer
 BOOK = "persuasion.txt"
 QUESTIONS = (
     "What is the only book that Sir Walter Elliot reads for his own amusement?",
-    "Whom does Louisa Musgrove marry?",
-    "What is the name of Captain Wentworth's dog?",
+    "Why is Sir Walter in debt?",
+    "How large is Mr Darcy's income?",
 )
 
 _NEXT = """

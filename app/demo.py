@@ -12,7 +12,7 @@ from app.terminal import err, fetch_bar, out, plain, progress_bars, show_answer
 BOOK = "persuasion.txt"
 QUESTIONS = (
     "What is the only book that Sir Walter Elliot reads for his own amusement?",
-    "Why is Sir Walter in debt?",
+    "Which frigate did Captain Wentworth command?",
     "How large is Mr Darcy's income?",
 )
 

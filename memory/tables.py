@@ -20,7 +20,7 @@ class Moment(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
         """To text."""
-        return value.isoformat(timespec="seconds") if value else None
+        return value.isoformat(timespec="microseconds") if value else None
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
         """From text."""

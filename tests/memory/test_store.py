@@ -196,3 +196,10 @@ def test_a_read_only_library_reads_and_says_so_when_written(store, tmp_path):
     with pytest.raises(LibraryReadOnly):
         closed.rename("a" * 64, "x")
     closed.close()
+
+
+def test_documents_added_within_one_second_are_listed_in_order(store):
+    keys = [letter * 64 for letter in "dacb"]
+    for key in keys:
+        put(store, tale(key))
+    assert [e.id for e in store.entries()] == keys

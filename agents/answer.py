@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from memory.document import Document, Span
 from serving.model import Usage
 
-_FAINT = 0.5
-
 
 @dataclass(frozen=True, slots=True)
 class Citation:
@@ -87,12 +85,3 @@ class Answer:
     model: str = ""
     seconds: float = 0.0
     unsupported: tuple[str, ...] = ()
-
-    @property
-    def weak(self) -> bool:
-        """Whether even the best citation bears it out only faintly: read it before relying on it.
-
-        With the default embedder and model, wrong answers that share a name with the text score
-        less than this, and answers in the text's own words more (measured on XQuAD: all).
-        """
-        return self.found and max(c.score for c in self.citations) < _FAINT

@@ -2,6 +2,9 @@
 
 The model says what it found; the program finds where. So a citation is always a place in the
 source, and a sentence that no place bears out is known to be unsupported.
+
+What this can tell is that the words of a sentence, or its meaning, stand in the source: not that
+they answer the question. Right words under the wrong question pass (``bench/support.py``).
 """
 
 import math

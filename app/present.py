@@ -35,7 +35,6 @@ def answer_json(question: str, answer: Answer) -> dict[str, Any]:
         "citations": [citation_json(c) for c in answer.citations],
         "nearest": [citation_json(c) for c in answer.nearest],
         "unsupported": list(answer.unsupported),
-        "weak": answer.weak,
         "reader": answer.reader,
         "model": answer.model,
         "seconds": round(answer.seconds, 2),

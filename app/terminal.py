@@ -180,8 +180,6 @@ def show_answer(answer: Answer, *, several: bool) -> None:
     """An answer, what bears it out, and what it cost."""
     out.print()
     out.print(plain(answer.text, "bold" if answer.found else "bold yellow"))
-    if answer.weak:
-        out.print(plain("  ! borne out faintly; read the quote before you rely on it", "yellow"))
     for sentence in answer.unsupported:
         out.print(plain(f"  ! nothing found that bears this out: {sentence}", "yellow"))
     if answer.nearest:

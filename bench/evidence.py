@@ -24,6 +24,7 @@ import numpy as np
 import platformdirs
 from evalsets import ROOT, SETS, Question, load
 
+from app.library import CHUNK_TOKENS
 from memory.chunker import chunk
 from memory.document import Document, Span
 from memory.store import header
@@ -37,7 +38,6 @@ from retrieval.word_index import WordIndex
 
 BUDGETS = (256, 512, 1024, 2048)
 TOP_K = 40
-CHUNK_TOKENS = 240  # as in app/library.py
 PEERS = ("LlamaIndex", "LangChain")
 
 
@@ -84,10 +84,12 @@ class CachedEmbedder:
 class OneDocument:
     """A shelf that holds a single document."""
 
-    def __init__(self, document: Document, embedder: CachedEmbedder, *, headers: bool) -> None:
+    def __init__(
+        self, document: Document, embedder: CachedEmbedder, *, headers: bool, chunk_tokens: int
+    ) -> None:
         self.document, self._embedder = document, embedder
         text = document.text
-        self.spans = chunk(document, count_tokens=embedder.token_counts, max_tokens=CHUNK_TOKENS)
+        self.spans = chunk(document, count_tokens=embedder.token_counts, max_tokens=chunk_tokens)
         self._texts = [(header(document, s) if headers else "", s.of(text)) for s in self.spans]
 
     def generation(self) -> int:
@@ -125,7 +127,12 @@ class Gistree:
 
     def __init__(self, embedder: CachedEmbedder, document: Document, **without: object) -> None:
         self._embedder, self._document = embedder, document
-        self._shelf = OneDocument(document, embedder, headers=bool(without.get("headers", True)))
+        self._shelf = OneDocument(
+            document,
+            embedder,
+            headers=bool(without.get("headers", True)),
+            chunk_tokens=int(str(without.get("chunk_tokens", CHUNK_TOKENS))),
+        )
         self._order = without.get("order", "document")
         self._pruner = without.get("pruner", EvidencePruner())
         self._folder = tempfile.TemporaryDirectory(prefix="gistree-bench-")
@@ -254,6 +261,8 @@ def systems(embedder: CachedEmbedder) -> dict[str, Callable[[Document], Gistree 
         "without title and section": {"headers": False},
         "without the neighbours' lift": {"fusion": Fusion(lift=0.0)},
         "without document order": {"order": "relevance"},
+        "chunks of 128 tokens": {"chunk_tokens": 128},
+        "chunks of 192 tokens": {"chunk_tokens": 192},
     }
     made: dict[str, Callable[[Document], Gistree | Peer]] = {
         name: (lambda document, parts=parts: Gistree(embedder, document, **parts))

@@ -15,7 +15,7 @@ from retrieval.support import OFF_TOPIC, support
 __all__ = ["OpragReader"]
 
 _LEAST_TOP_K = 10
-_TOKENS_PER_TOP_K = 40  # a third of a chunk
+_TOKENS_PER_TOP_K = 80  # a third of a chunk
 
 
 @dataclass(frozen=True, slots=True)

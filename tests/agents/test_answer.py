@@ -1,4 +1,4 @@
-from agents.answer import Answer, cite
+from agents.answer import cite
 from memory.document import Document, Page, Section, Span
 
 
@@ -27,10 +27,3 @@ def test_without_pages_the_position_tells_the_place():
     citation = cite(book(paged=False), Span(31, 44), 1.0)
     assert (citation.page, citation.label) == (None, "")
     assert citation.place == "Chapter 2, 70% in"
-
-
-def test_an_answer_that_its_best_citation_hardly_bears_out_is_weak():
-    strong, faint = (cite(book(paged=False), Span(11, 18), score) for score in (0.7, 0.3))
-    assert not Answer("A lamp.", (faint, strong), found=True).weak
-    assert Answer("A lamp.", (faint,), found=True).weak
-    assert not Answer("Not found.", (), found=False).weak

@@ -63,7 +63,7 @@ def test_an_answer_as_one_object(filled):
     answer = said.json
     assert set(answer) == {
         *("question", "answer", "found", "citations", "nearest", "unsupported"),
-        *("weak", "reader", "model", "seconds", "usage"),
+        *("reader", "model", "seconds", "usage"),
     }
     assert set(answer["usage"]) == {
         *("prompt_tokens", "cached_tokens", "completion_tokens", "calls"),

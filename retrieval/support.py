@@ -7,7 +7,7 @@ from retrieval.types import Embedder
 
 OFF_TOPIC = 0.5
 """Held out (``bench/refusal.py``), 1 of 111 questions that a document answers scores lower; of
-those meant for another document, all about meetings, a third about stories, none about contracts."""
+those meant for another document all on meetings do, a third on stories, none on contracts."""
 
 
 def support(

@@ -7,6 +7,53 @@ from serving.model import Usage
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a stretch of a document is, as a person looks it up.
+
+    Attributes:
+        document_id: Whose text it is.
+        title: Of that document.
+        span: In its canonical text.
+        first_page: Number of the physical page where it begins, from 1, or None without pages.
+        last_page: Where it ends.
+        section: Titles of the sections around its beginning, the highest first.
+        position: Where in the text it begins, 0.0 to 1.0.
+    """
+
+    document_id: str
+    title: str
+    span: Span
+    first_page: int | None
+    last_page: int | None
+    section: tuple[str, ...]
+    position: float
+
+    def __str__(self) -> str:
+        parts = list(self.section[-1:])
+        if self.first_page is not None:
+            one = self.first_page == self.last_page
+            parts.append(
+                f"page {self.first_page}" if one else f"pages {self.first_page} to {self.last_page}"
+            )
+        return ", ".join(parts) or f"{self.position:.0%} in"
+
+
+def place(document: Document, span: Span) -> Place:
+    """Where a span is."""
+    paged = document.paged
+    last = max(span.start, span.end - 1)
+    return Place(
+        document_id=document.id,
+        title=document.title,
+        span=span,
+        first_page=document.page_at(span.start).index + 1 if paged else None,
+        last_page=document.page_at(last).index + 1 if paged else None,
+        section=document.section_path(span.start),
+        position=span.start / max(len(document.text), 1),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Citation:
     """A place in a document that bears an answer out.
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
-from agents.answer import Answer
+from agents.answer import Answer, Place
 from agents.desk import Desk
 from retrieval.types import Passage
 from serving.model import Usage
@@ -88,7 +88,133 @@ class Verified:
         return ", ".join(parts)
 
 
-Step = Searched | Pruned | Assembled | Drafting | Drafted | Verified | Answer
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """The router chose how the question is read."""
+
+    reader: str
+    budget_tokens: int
+    kind: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"reads with {self.reader} within {self.budget_tokens:,} tokens: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Building:
+    """A memory of a document is being made; each finished part is kept.
+
+    Attributes:
+        document_id: Whose memory.
+        title: Of that document.
+        what: Which memory, in words: "gists", "memory tree" …
+        done: Parts that are finished, those found in the library included.
+        total: All parts.
+        usage: Tokens spent on it so far by this question.
+    """
+
+    document_id: str
+    title: str
+    what: str
+    done: int
+    total: int
+    usage: Usage = Usage()
+
+    def __str__(self) -> str:
+        return f"making {self.what} of “{self.title}”: {self.done} of {self.total}"
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """Parts of the source were opened, in document order."""
+
+    places: tuple[Place, ...]
+    why: str = ""
+
+    def __str__(self) -> str:
+        reason = f": {self.why}" if self.why else ""
+        return f"looked up {'; '.join(str(place) for place in self.places) or 'nothing'}{reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """A step through a memory tree.
+
+    Attributes:
+        place: What the node spans.
+        node: Its number in the tree.
+        level: 0 for leaves.
+        action: "down" into a node, "up" back to its parent, "read" of a leaf's text, "stop".
+        why: The model's reason, in its words.
+    """
+
+    place: Place
+    node: int
+    level: int
+    action: Literal["down", "up", "read", "stop"]
+    why: str = ""
+
+    def __str__(self) -> str:
+        verb = {"down": "walked to", "up": "turned back to", "read": "read", "stop": "stopped at"}
+        reason = f": {self.why}" if self.why else ""
+        return f"{verb[self.action]} {self.place}{reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A stretch of the source was read and a note was made of it."""
+
+    place: Place
+    note: str
+    relevant: bool
+    done: int
+    total: int
+
+    def __str__(self) -> str:
+        what = self.note[:200] if self.relevant else "nothing to the question"
+        return f"read part {self.done} of {self.total} ({self.place}): {what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool was used. ``result`` is what the model saw of it, shortened."""
+
+    tool: str
+    arguments: str
+    result: str
+
+    def __str__(self) -> str:
+        return f"{self.tool}({self.arguments}): {self.result[:200]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """The model's reply could not be used, twice; the program's own choice stands in for it."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}, since {self.why}"
+
+
+Step = (
+    Searched
+    | Pruned
+    | Assembled
+    | Routed
+    | Building
+    | LookedUp
+    | Walked
+    | Noted
+    | Called
+    | Degraded
+    | Drafting
+    | Drafted
+    | Verified
+    | Answer
+)
 
 
 class Reader(Protocol):

@@ -65,14 +65,24 @@ class Answering:
     max_tokens: int = 0
     supporter: Supporter = field(default_factory=Supporter)
 
-    def answer(self, desk: Desk, question: str, basis: Basis) -> Iterator[Step]:
-        """The steps from the prompt to the answer."""
+    def answer(
+        self, desk: Desk, question: str, basis: Basis, spent: Usage = Usage()
+    ) -> Iterator[Step]:
+        """The steps from the prompt to the answer.
+
+        Args:
+            desk: What lies before the reader.
+            question: As it was asked.
+            basis: What the answer is made from.
+            spent: Tokens that the reader's calls before this one took; the answer counts them.
+        """
         completion = yield from self._draft(desk, question, basis)
+        usage = spent + completion.usage
         draft = completion.text.strip()
         yield Drafted(draft, completion.usage)
         if not draft or _REFUSAL.match(draft):
             yield Verified(0, (), ())
-            yield self.not_found(desk, basis, completion.usage)
+            yield self.not_found(desk, basis, usage)
             return
         evidence = _evidence(desk, basis)
         citations, unsupported = self._attribute(desk, question, draft, evidence)
@@ -83,13 +93,13 @@ class Answering:
         )
         yield Verified(len(citations), invented, unsupported)
         if not citations:
-            yield self.not_found(desk, basis, completion.usage)
+            yield self.not_found(desk, basis, usage)
             return
         yield Answer(
             text=draft,
             citations=citations,
             found=True,
-            usage=completion.usage,
+            usage=usage,
             reader=self.reader,
             model=desk.model.name,
             seconds=time.perf_counter() - self.started,

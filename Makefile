@@ -4,8 +4,8 @@ PIP = -m pip install --quiet --disable-pip-version-check
 
 .PHONY: run test test-extras check format bench clean
 
-run: .venv/ready  ## Read the sample book and answer three questions about it
-	.venv/bin/gistree demo
+run: .venv/ready  ## Read the sample book, answer three questions about it, open the web page
+	.venv/bin/gistree demo --page
 
 test: .venv-test/ready  ## The whole test suite
 	.venv-test/bin/gistree models fetch smollm2-135m-instruct qwen2.5-coder-1.5b-instruct minilm-l6-v2-int8
@@ -28,13 +28,13 @@ format: .venv-test/ready  ## Put the code in its form
 .venv/ready: pyproject.toml
 	$(PYTHON) -m venv .venv
 	.venv/bin/python $(PIP) --upgrade pip
-	.venv/bin/python $(PIP) --editable .
+	.venv/bin/python $(PIP) --editable '.[ui]'
 	touch $@
 
 .venv-test/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-test
 	.venv-test/bin/python $(PIP) --upgrade pip
-	.venv-test/bin/python $(PIP) --editable '.[dev,postgres]'
+	.venv-test/bin/python $(PIP) --editable '.[dev,postgres,ui]'
 	touch $@
 
 .venv-extras/ready: pyproject.toml tests/constraints-extras.txt

@@ -14,6 +14,7 @@ import typer
 
 from app.cli_models import models
 from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
+from app.cli_ui import ui
 from serving.errors import GistreeError
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(models, name="models")
+app.command()(ui)
 
 SOME_FAILED = 3
 INTERRUPTED = 130
@@ -275,11 +277,18 @@ def delete(
 
 
 @app.command()
-def demo(library: LibraryOption = None) -> None:
+def demo(
+    library: LibraryOption = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="Then open the web page, where a person is there.")
+    ] = False,
+) -> None:
     """Read the sample book and answer three questions about it."""
-    from app.demo import run_demo
+    from app.demo import open_page, run_demo
 
     run_demo(library)
+    if page:
+        open_page(library)
 
 
 @app.command()

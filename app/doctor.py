@@ -16,6 +16,7 @@ EXTRAS = {
     "sentence-transformers": ("sentence_transformers", "any embedder or cross-encoder by name"),
     "provence": ("transformers", "the Provence and OpenProvence pruners"),
     "llama-index": ("llama_index", "PPTX, XLSX, CSV, IPYNB, e-mail and more"),
+    "ui": ("streamlit", "the web page"),
     "postgres": ("psycopg", "a library in PostgreSQL"),
 }
 

@@ -1,0 +1,57 @@
+"""What all pages of one server share: one library, opened once."""
+
+import threading
+
+from app.library import Library
+from app.settings import Settings
+
+
+class Service:
+    """The library behind a server. It is opened when it is first asked for, and once."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        """Opens nothing yet.
+
+        Args:
+            settings: The person's; read from the environment and the settings file where not given.
+        """
+        self.settings = settings or Settings()
+        self._library: Library | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def library(self) -> Library:
+        """The library that the settings name; several threads may use it at a time."""
+        with self._lock:
+            if self._library is None:
+                self._library = Library(settings=self.settings)
+            return self._library
+
+    def close(self) -> None:
+        """Gives back the library; the next who asks opens it anew."""
+        with self._lock:
+            if self._library is not None:
+                self._library.close()
+                self._library = None
+
+
+_shared: Service | None = None
+_lock = threading.Lock()
+
+
+def service() -> Service:
+    """The service of this process, made when it is first asked for."""
+    global _shared
+    with _lock:
+        if _shared is None:
+            _shared = Service()
+        return _shared
+
+
+def set_service(new: Service | None) -> None:
+    """Puts another one in its place, closing the old one; None: the next who asks makes one."""
+    global _shared
+    with _lock:
+        if _shared is not None and _shared is not new:
+            _shared.close()
+        _shared = new

@@ -1,0 +1,11 @@
+"""The page "Batch"."""
+
+import streamlit as st
+
+from ui.guard import guarded
+
+
+@guarded
+def page() -> None:
+    """Shows it."""
+    st.title("Batch")

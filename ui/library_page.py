@@ -1,0 +1,11 @@
+"""The page "Library"."""
+
+import streamlit as st
+
+from ui.guard import guarded
+
+
+@guarded
+def page() -> None:
+    """Shows it."""
+    st.title("Library")

@@ -107,6 +107,20 @@ def cite(document: Document, span: Span, score: float) -> Citation:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence of an answer and what bears it out.
+
+    Attributes:
+        span: The sentence in the answer's text.
+        citations: Positions in the answer's citations, the most telling first; none where nothing
+            bears it out.
+    """
+
+    span: Span
+    citations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a reader found.
 
@@ -121,6 +135,7 @@ class Answer:
         model: Which language model it was.
         seconds: From question to answer.
         unsupported: Sentences of ``text`` that no passage bears out.
+        claims: The sentences of ``text``, each with its citations; empty where ``found`` is False.
     """
 
     text: str
@@ -132,3 +147,4 @@ class Answer:
     model: str = ""
     seconds: float = 0.0
     unsupported: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()

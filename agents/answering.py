@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agents.answer import Answer, Citation, cite
+from agents.answer import Answer, Citation, Claim, cite
 from agents.desk import Desk
 from agents.prompting import render
 from agents.quotes import locate
@@ -85,7 +85,8 @@ class Answering:
             yield self.not_found(desk, basis, usage)
             return
         evidence = _evidence(desk, basis)
-        citations, unsupported = self._attribute(desk, question, draft, evidence)
+        citations, claims = self._attribute(desk, question, draft, evidence)
+        unsupported = tuple(c.span.of(draft).strip() for c in claims if not c.citations)
         invented = tuple(
             quote
             for quote in _QUOTED.findall(draft)
@@ -104,6 +105,7 @@ class Answering:
             model=desk.model.name,
             seconds=time.perf_counter() - self.started,
             unsupported=(*unsupported, *invented),
+            claims=claims,
         )
 
     def not_found(self, desk: Desk, basis: Basis, usage: Usage = Usage()) -> Answer:
@@ -145,22 +147,34 @@ class Answering:
 
     def _attribute(
         self, desk: Desk, question: str, draft: str, evidence: Sequence[Evidence]
-    ) -> tuple[tuple[Citation, ...], tuple[str, ...]]:
-        """The best places for each sentence of the draft, and the sentences without any."""
+    ) -> tuple[tuple[Citation, ...], tuple[Claim, ...]]:
+        """The best places for the sentences of the draft, and which sentence has which.
+
+        Each sentence keeps its own best place, however many citations that makes.
+        """
         scores: dict[tuple[str, Span], float] = {}
-        unsupported: list[str] = []
-        for claim in (span.of(draft) for span in sentences(draft)):
+        firsts: set[tuple[str, Span]] = set()
+        places: list[tuple[Span, list[tuple[str, Span]]]] = []
+        for sentence in sentences(draft):
+            claim = sentence.of(draft)
             if not any(character.isalnum() for character in claim):
                 continue
             found = self.supporter.support(question, claim, evidence, desk.embedder)
-            if not found:
-                unsupported.append(claim.strip())
-            for piece, score in found:
-                key = (piece.document_id, piece.span)
+            keys = [(piece.document_id, piece.span) for piece, _ in found]
+            for key, (_, score) in zip(keys, found, strict=True):
                 scores[key] = max(score, scores.get(key, 0.0))
-        best = sorted(scores.items(), key=lambda item: -item[1])[:_MAX_CITATIONS]
-        citations = tuple(cite(desk.document(key), span, score) for (key, span), score in best)
-        return citations, tuple(unsupported)
+            firsts.update(keys[:1])
+            places.append((sentence, keys))
+        ranked = sorted(scores, key=lambda key: -scores[key])
+        room = max(_MAX_CITATIONS - len(firsts), 0)
+        kept = firsts | set([key for key in ranked if key not in firsts][:room])
+        ranked = [key for key in ranked if key in kept]
+        citations = tuple(cite(desk.document(key[0]), key[1], scores[key]) for key in ranked)
+        claims = tuple(
+            Claim(sentence, tuple(ranked.index(key) for key in keys if key in kept))
+            for sentence, keys in places
+        )
+        return citations, claims
 
 
 def _evidence(desk: Desk, basis: Basis) -> list[Evidence]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from agents.answer import Answer, Citation, cite
 from agents.desk import Desk
 from agents.steps import Reader, Step
+from app.conversations import Conversations
 from app.ingest import Ingest
 from app.lookup import clean, find, readable
 from app.models import open_embedder, open_model
@@ -105,6 +106,8 @@ class Library:
 
     def close(self) -> None:
         """Gives back connections, indexes and the model."""
+        if "conversations" in self.__dict__:
+            self.conversations.close()
         with self._lock:
             if "_searcher" in self.__dict__:
                 self._searcher.close()
@@ -375,6 +378,11 @@ class Library:
         for key in self._store.without_vectors(self.embedder.name):
             self._writable()
             self._ingest.embed(self._store.entry(key), on_progress=silent)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """The chats that are kept in this library."""
+        return Conversations(self, self._store, default_reader=self.settings.reader)
 
     # ---- the parts, made when first needed -----------------------------------------------------
 

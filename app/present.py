@@ -3,11 +3,13 @@
 The keys are documented in docs/json.md and do not change within a major version.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from agents.answer import Answer, Citation
-from memory.document import Problem
+from agents.answer import Answer, Citation, Claim
+from memory.document import Problem, Span
 from memory.store import Entry
+from serving.model import Usage
 
 
 def citation_json(citation: Citation) -> dict[str, Any]:
@@ -35,6 +37,10 @@ def answer_json(question: str, answer: Answer) -> dict[str, Any]:
         "citations": [citation_json(c) for c in answer.citations],
         "nearest": [citation_json(c) for c in answer.nearest],
         "unsupported": list(answer.unsupported),
+        "claims": [
+            {"start": c.span.start, "end": c.span.end, "citations": list(c.citations)}
+            for c in answer.claims
+        ],
         "reader": answer.reader,
         "model": answer.model,
         "seconds": round(answer.seconds, 2),
@@ -45,6 +51,39 @@ def answer_json(question: str, answer: Answer) -> dict[str, Any]:
             "calls": answer.usage.calls,
         },
     }
+
+
+def citation_of(data: Mapping[str, Any]) -> Citation:
+    """The citation that ``citation_json`` wrote."""
+    return Citation(
+        document_id=data["document"],
+        title=data["title"],
+        span=Span(data["start"], data["end"]),
+        quote=data["quote"],
+        page=data["page"],
+        label=data["label"],
+        section=tuple(data["section"]),
+        position=data["position"],
+        score=data["score"],
+    )
+
+
+def answer_of(data: Mapping[str, Any]) -> Answer:
+    """The answer that ``answer_json`` wrote."""
+    return Answer(
+        text=data["answer"],
+        citations=tuple(map(citation_of, data["citations"])),
+        found=data["found"],
+        nearest=tuple(map(citation_of, data["nearest"])),
+        usage=Usage(**data["usage"]),
+        reader=data["reader"],
+        model=data["model"],
+        seconds=data["seconds"],
+        unsupported=tuple(data["unsupported"]),
+        claims=tuple(
+            Claim(Span(c["start"], c["end"]), tuple(c["citations"])) for c in data["claims"]
+        ),
+    )
 
 
 def entry_json(entry: Entry) -> dict[str, Any]:

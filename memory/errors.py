@@ -12,6 +12,7 @@ GistreeError
 └── LibraryError
     ├── LibraryReadOnly       cannot be written
     ├── LibraryTooNew         made by a newer gistree
+    ├── ChatNotFound          no such chat or turn of one in the library
     └── StorageFull           no space left
 """
 
@@ -60,6 +61,10 @@ class LibraryReadOnly(LibraryError):
 
 class LibraryTooNew(LibraryError):
     """A newer gistree made this library."""
+
+
+class ChatNotFound(LibraryError):
+    """The library holds no such chat, or no such turn of it."""
 
 
 class StorageFull(LibraryError):

@@ -12,6 +12,7 @@ from sqlalchemy import Engine, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from memory.chats import forget_document
 from memory.database import explained, migrate
 from memory.document import Document, Page, Problem, Section, Span
 from memory.errors import DocumentNotFound
@@ -251,12 +252,13 @@ class Store:
         """Removes a document and all that hangs on it, and gives the room back."""
         entry = self.entry(document_id)
         with self.transaction() as session:
+            forget_document(session, document_id)
             session.execute(delete(DocumentRow).where(DocumentRow.id == document_id))
             grow(session, "generation")
-        self._reclaim()
+        self.reclaim()
         return entry
 
-    def _reclaim(self) -> None:
+    def reclaim(self) -> None:
         """Overwritten pages leave the journal too, and the file shrinks (SQLite only)."""
         if self._engine.dialect.name != "sqlite":
             return

@@ -146,3 +146,55 @@ class VectorRow(Base):
     first: Mapped[int] = mapped_column(primary_key=True)
     count: Mapped[int]
     data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class ChatRow(Base):
+    """A conversation about documents."""
+
+    __tablename__ = "chats"
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    title: Mapped[str] = mapped_column(Text)
+    begun_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class TurnRow(Base):
+    """A question of a chat and what came of it.
+
+    ``documents``, ``steps`` and ``answer`` are JSON. While it is being answered, ``owner`` names
+    the worker and ``beat`` is its last sign of life.
+    """
+
+    __tablename__ = "turns"
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    chat_id: Mapped[str] = mapped_column(
+        String(32), ForeignKey("chats.id", ondelete="CASCADE"), index=True
+    )
+    question: Mapped[str] = mapped_column(Text)
+    documents: Mapped[str] = mapped_column(Text)
+    reader: Mapped[str] = mapped_column(Text)
+    budget_tokens: Mapped[int]
+    again_of: Mapped[str] = mapped_column(String(32), default="")
+    asked_at: Mapped[datetime] = mapped_column(Moment)
+    state: Mapped[str] = mapped_column(String(16))
+    steps: Mapped[str] = mapped_column(Text, default="[]")
+    draft: Mapped[str] = mapped_column(Text, default="")
+    answer: Mapped[str] = mapped_column(Text, default="")
+    error: Mapped[str] = mapped_column(Text, default="")
+    feedback: Mapped[str] = mapped_column(String(16), default="")
+    owner: Mapped[str] = mapped_column(Text, default="")
+    beat: Mapped[float] = mapped_column(default=0.0)
+
+
+class TurnDocumentRow(Base):
+    """A document whose text a turn has seen: when it goes, what the turn holds of it goes."""
+
+    __tablename__ = "turn_documents"
+    turn_id: Mapped[str] = mapped_column(
+        String(32), ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True
+    )
+    document_id: Mapped[str] = mapped_column(
+        DocumentId,
+        ForeignKey("documents.id", ondelete="CASCADE"),
+        primary_key=True,
+        index=True,
+    )

@@ -189,7 +189,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(store):
 
 def test_a_read_only_library_reads_and_says_so_when_written(store, tmp_path):
     put(store, tale())
-    store._reclaim()
+    store.reclaim()
     url = sqlite_url(tmp_path / "library.db", read_only=True)
     closed = Store(connect(url), where="here", read_only=True)
     assert closed.document("a" * 64) == tale()

@@ -36,3 +36,19 @@ def render(name: str, **slots: str) -> list[Message]:
         Message("system", Template(system.strip()).substitute(slots)),
         Message("user", Template(user.strip()).substitute(slots)),
     ]
+
+
+def text_of(name: str, **slots: str) -> str:
+    """A prompt that is one message of a conversation; as ``render``, without a system part."""
+    template = _template(name)
+    if set(template.get_identifiers()) != set(slots):
+        raise ValueError(
+            f"prompt {name!r} has the slots {sorted(template.get_identifiers())}; "
+            f"got {sorted(slots)}"
+        )
+    return template.substitute(slots).strip()
+
+
+def fenced(text: str) -> str:
+    """A document's text as it may stand between fences: it cannot close them."""
+    return text.replace("<<<", "‹‹‹").replace(">>>", "›››")

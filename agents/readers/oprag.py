@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from agents.answering import Answering, Basis
 from agents.desk import Desk
-from agents.steps import Assembled, Pruned, Searched, Step
-from memory.document import Span
-from memory.store import header
-from retrieval.assemble import Order, assemble, excerpts
+from agents.passages import gather
+from agents.steps import Searched, Step
+from retrieval.assemble import Order
 from retrieval.support import OFF_TOPIC, support
 
 __all__ = ["OpragReader"]
@@ -40,28 +39,11 @@ class OpragReader:
         if not passages:
             yield answering.not_found(desk, Basis("", (), ()))
             return
-        found = {p.document_id for p in passages}
-        documents = {key: desk.document(key) for key in desk.documents if key in found}
-        texts = [p.span.of(documents[p.document_id].text) for p in passages]
-        if desk.model.ability == "tiny" and support(question, texts, desk.embedder) < OFF_TOPIC:
-            # A tiny model answers whatever it is asked; a larger one is better at saying no.
-            yield answering.not_found(desk, Basis("", (), passages))
-            return
-        kept = [[Span(0, len(text))] for text in texts]
-        if desk.pruner is not None:
-            headers = [header(documents[p.document_id], p.span) for p in passages]
-            kept = desk.pruner.prune(question, texts, headers=headers, embedder=desk.embedder)
-            sizes = [sum(map(len, spans)) for spans in kept]
-            yield Pruned(sum(sizes), sum(map(len, texts)) - sum(sizes))
-        context = assemble(
-            excerpts(passages, kept),
-            documents,
-            budget_tokens=desk.budget_tokens,
-            count_tokens=desk.model.count_tokens,
-            order=self.order,
-        )
-        yield Assembled(
-            context.tokens, desk.budget_tokens, len(context.pieces), len(context.left_out)
-        )
-        spans = [(piece.document_id, span) for piece in context.pieces for span in piece.spans]
-        yield from answering.answer(desk, question, Basis(context.text, spans, passages))
+        if desk.model.ability == "tiny":
+            # It answers whatever it is asked; a larger model is better at saying no.
+            texts = [p.span.of(desk.document(p.document_id).text) for p in passages]
+            if support(question, texts, desk.embedder) < OFF_TOPIC:
+                yield answering.not_found(desk, Basis("", (), passages))
+                return
+        basis = yield from gather(desk, question, passages, self.order)
+        yield from answering.answer(desk, question, basis)

@@ -1,0 +1,1 @@
+"""How an agent decides what to look at; one file a loop, the file's name is the loop's name."""

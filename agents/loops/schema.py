@@ -1,0 +1,159 @@
+"""A loop for any model: each step is a reply bound by a JSON schema."""
+
+import json
+import math
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agents.answering import MAX_QUESTION_CHARS
+from agents.asking import ask, field, pick
+from agents.desk import Desk
+from agents.looking import Gathered, Limits
+from agents.prompting import fenced, render, text_of
+from agents.steps import Called, Degraded, Step
+from agents.tools import TOOLS, Reach, Seen, Tool, outline
+from retrieval.types import Passage
+from serving.errors import BadReply
+from serving.model import Message, Usage
+
+__all__ = ["SchemaLoop"]
+
+_REPLY_TOKENS = 120
+_SHOWN_CHARS = 600  # of a result, in the step
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaLoop:
+    """Asks before each step whether what was seen is enough, by log-probability.
+
+    The first search is made without asking. The conversation only grows at its end, so that all
+    before it comes from the prefix cache.
+    """
+
+    def look(self, desk: Desk, question: str, limits: Limits) -> Generator[Step, None, Gathered]:
+        """Called for each tool used; Degraded where the model's reply could not be used."""
+        talk = _Talk(desk, question)
+        yield talk.use("search", {"query": question[:MAX_QUESTION_CHARS]})
+        usage = Usage()
+        for _ in range(limits.max_steps - 1):
+            if talk.tokens >= limits.gather_tokens:
+                break
+            judged = pick(desk.model, talk.ending("agent-enough"), ["yes", "no"])
+            usage += judged.usage
+            if judged.value is None:
+                yield Degraded("answers from what was seen so far", judged.why)
+                break
+            if _share(judged.value) >= limits.enough:
+                break
+            asked = ask(
+                desk.model,
+                talk.ending("agent-next"),
+                schema=_schema(TOOLS),
+                read=talk.read,
+                max_tokens=_REPLY_TOKENS,
+            )
+            usage += asked.usage
+            if asked.value is None:
+                yield Degraded("answers from what was seen so far", asked.why)
+                break
+            name, arguments, seen = asked.value
+            if name == "answer":
+                break
+            yield talk.take(name, arguments, seen)
+        return Gathered(tuple(talk.passages), usage)
+
+
+class _Talk:
+    """The conversation so far, and what was seen in it."""
+
+    def __init__(self, desk: Desk, question: str) -> None:
+        self.passages: list[Passage] = []
+        self.tokens = 0
+        self._reach: Reach = desk
+        self._desk = desk
+        self._done: set[str] = set()
+        listed = outline(desk, {}).text
+        self._messages = render(
+            "agent",
+            tools="\n".join(f"- {_signature(tool)}: {tool.does}" for tool in TOOLS),
+            documents=fenced(listed),
+            question=question[:MAX_QUESTION_CHARS],
+        )
+
+    def ending(self, prompt: str) -> list[Message]:
+        """The conversation with one more demand at its end."""
+        *before, last = self._messages
+        return [*before, Message("user", f"{last.content}\n\n{text_of(prompt)}")]
+
+    def read(self, reply: Any) -> tuple[str, dict[str, Any], Seen]:
+        """A reply as a call, made.
+
+        Raises:
+            BadReply: there is no such tool, its arguments cannot be used, or it was called so
+                before.
+        """
+        name = field(reply, "tool", str)
+        if name == "answer":
+            return name, {}, Seen("")
+        arguments = {key: value for key, value in reply.items() if key != "tool"}
+        tool = next((tool for tool in TOOLS if tool.name == name), None)
+        if tool is None:
+            raise BadReply(f"tool must be one of {', '.join(t.name for t in TOOLS)}, or answer")
+        if self._key(name, arguments) in self._done:
+            raise BadReply("this call was made before; make another one, or answer")
+        return name, arguments, tool.run(self._reach, arguments)
+
+    def use(self, name: str, arguments: Mapping[str, Any]) -> Called:
+        """Calls a tool without asking the model."""
+        name, arguments, seen = self.read({"tool": name, **arguments})
+        return self.take(name, arguments, seen)
+
+    def take(self, name: str, arguments: Mapping[str, Any], seen: Seen) -> Called:
+        """Puts a call and what it showed at the end of the conversation."""
+        self._done.add(self._key(name, arguments))
+        latest = 1.0 + len(self._done) / 10  # what was looked for last was asked for best
+        self.passages += [
+            replace(p, score=latest - rank / 100) for rank, p in enumerate(seen.passages)
+        ]
+        text = f"<<<\n{fenced(seen.text)}\n>>>"
+        self.tokens += self._desk.model.count_tokens(text)
+        call = json.dumps({"tool": name, **arguments}, ensure_ascii=False)
+        self._messages += [Message("assistant", call), Message("user", text)]
+        said = ", ".join(str(value) for value in arguments.values())
+        return Called(name, said, " ".join(seen.text.split())[:_SHOWN_CHARS])
+
+    def _key(self, name: str, arguments: Mapping[str, Any]) -> str:
+        return json.dumps([name, arguments], sort_keys=True).casefold()
+
+
+def _signature(tool: Tool) -> str:
+    required = tool.parameters.get("required", ())
+    names = [n if n in required else f"{n}?" for n in tool.parameters["properties"]]
+    return f"{tool.name}({', '.join(names)})"
+
+
+def _schema(tools: Sequence[Tool]) -> dict[str, Any]:
+    """One of the tools with its arguments, or the wish to answer."""
+    calls = [
+        {
+            "type": "object",
+            "properties": {"tool": {"const": tool.name}, **tool.parameters["properties"]},
+            "required": ["tool", *tool.parameters.get("required", ())],
+            "additionalProperties": False,
+        }
+        for tool in tools
+    ]
+    answer = {
+        "type": "object",
+        "properties": {"tool": {"const": "answer"}},
+        "required": ["tool"],
+        "additionalProperties": False,
+    }
+    return {"anyOf": [*calls, answer]}
+
+
+def _share(scores: Sequence[float]) -> float:
+    """Probability of the first option among the two."""
+    first, second = (math.exp(score - max(scores)) for score in scores)
+    return first / (first + second)

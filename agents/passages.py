@@ -1,0 +1,40 @@
+"""Passages to the basis of an answer: what helps of them, in one order, under the budget."""
+
+from collections.abc import Generator, Sequence
+
+from agents.answering import Basis
+from agents.desk import Desk
+from agents.steps import Assembled, Pruned, Step
+from memory.document import Span
+from memory.store import header
+from retrieval.assemble import Order, assemble, excerpts
+from retrieval.types import Passage
+
+
+def gather(
+    desk: Desk, question: str, passages: Sequence[Passage], order: Order = "document"
+) -> Generator[Step, None, Basis]:
+    """Pruned (where the desk has a pruner) and Assembled; returns the basis of the answer.
+
+    Raises:
+        BudgetTooSmall: not even one sentence fits the desk's budget.
+    """
+    found = {p.document_id for p in passages}
+    documents = {key: desk.document(key) for key in desk.documents if key in found}
+    texts = [p.span.of(documents[p.document_id].text) for p in passages]
+    kept = [[Span(0, len(text))] for text in texts]
+    if desk.pruner is not None:
+        headers = [header(documents[p.document_id], p.span) for p in passages]
+        kept = desk.pruner.prune(question, texts, headers=headers, embedder=desk.embedder)
+        sizes = [sum(map(len, spans)) for spans in kept]
+        yield Pruned(sum(sizes), sum(map(len, texts)) - sum(sizes))
+    context = assemble(
+        excerpts(passages, kept),
+        documents,
+        budget_tokens=desk.budget_tokens,
+        count_tokens=desk.model.count_tokens,
+        order=order,
+    )
+    yield Assembled(context.tokens, desk.budget_tokens, len(context.pieces), len(context.left_out))
+    spans = [(piece.document_id, span) for piece in context.pieces for span in piece.spans]
+    return Basis(context.text, spans, passages)

@@ -1,0 +1,153 @@
+"""Notes in the margin of every part; the relevant ones stand before the answer."""
+
+import math
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from agents.answer import place
+from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
+from agents.asking import ask, field, pick
+from agents.desk import Desk
+from agents.notebook import Note, basis_of
+from agents.parts import Part, plan
+from agents.passages import gather
+from agents.prompting import fenced, render, text_of
+from agents.steps import Degraded, Noted, Searched, Step
+from memory.store import header
+from serving.errors import BadReply
+from serving.model import Message, Usage
+
+__all__ = ["MarginsReader"]
+
+_MOST_FAILURES = 3  # parts in a row; a model that fails so often is not asked for hours
+_NOTE = {
+    "type": "object",
+    "properties": {"note": {"type": "string"}},
+    "required": ["note"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MarginsReader:
+    """Reads part by part and notes what bears on the question (WiM, arXiv:2408.14906).
+
+    Whether a part does is told by the log-probability of yes against no, before anything is
+    written. The part stands before the question in the prompt, so that the next question about
+    the same document finds it in the prefix cache.
+
+    Attributes:
+        max_parts: Most parts that are read; 0 reads all, which may take long.
+        part_tokens: About how long a part is; 0 takes the token budget.
+        needed: Probability from which a part counts as relevant.
+        note_tokens: Most tokens of a note.
+        top_k: How many passages the search gives: what is read where not all is, and what is
+            answered from where no part is relevant.
+    """
+
+    max_parts: int = 0
+    part_tokens: int = 0
+    needed: float = 0.5
+    note_tokens: int = 80
+    top_k: int = 12
+
+    def read(self, desk: Desk, question: str) -> Iterator[Step]:
+        """Searched, Noted (or Degraded) for each part, Assembled, Drafting…, Verified, Answer."""
+        answering = Answering("margins", time.perf_counter())
+        passages = desk.search(question, self.top_k)
+        yield Searched(question, tuple(passages))
+        reading = plan(desk, passages, part_tokens=self.part_tokens, max_parts=self.max_parts)
+        notes, usage = yield from self._notes(desk, question, reading.parts)
+        if notes:
+            basis = yield from basis_of(desk, question, notes, passages, share=0.5)
+        elif passages:
+            yield Degraded("answers from what the search found", "no part was found relevant")
+            basis = yield from gather(desk, question, passages)
+        else:
+            yield answering.not_found(desk, Basis("", (), ()), usage)
+            return
+        yield from answering.answer(desk, question, basis, usage)
+
+    def _notes(
+        self, desk: Desk, question: str, parts: Sequence[Part]
+    ) -> Generator[Step, None, tuple[list[Note], Usage]]:
+        notes: list[Note] = []
+        usage = Usage()
+        failures = 0
+        for number, part in enumerate(parts, 1):
+            margin = self._margin(desk, question, part)
+            usage += margin.usage
+            failures = failures + 1 if margin.failed else 0
+            if margin.failed:
+                yield Degraded(margin.instead.format(part=f"part {number}"), margin.failed)
+            where = place(desk.document(part.document_id), part.span)
+            relevant = margin.relevance >= self.needed
+            if relevant:
+                named = where.title if len(desk.documents) > 1 else ""
+                about = ", ".join(filter(None, [named, str(where)]))
+                notes.append(Note(f"{about}: {margin.note or '…'}", [part], margin.relevance))
+            yield Noted(where, margin.note, relevant, number, len(parts))
+            if failures >= _MOST_FAILURES and number < len(parts):
+                yield Degraded(
+                    f"stops after part {number} of {len(parts)}", f"{failures} in a row failed"
+                )
+                break
+        return notes, usage
+
+    def _margin(self, desk: Desk, question: str, part: Part) -> "_Margin":
+        messages = self._prompt(desk, question, part)
+        judged = pick(desk.model, messages, ["yes", "no"])
+        if judged.value is None:
+            said = "takes" if part.found else "leaves"
+            return _Margin(
+                1.0 if part.found else 0.0,
+                usage=judged.usage,
+                failed=judged.why,
+                instead=f"{said} {{part}} as the search did",
+            )
+        relevance = _probability(judged.value)
+        if relevance < self.needed:
+            return _Margin(relevance, usage=judged.usage)
+        written = ask(
+            desk.model,
+            [*messages, Message("assistant", "yes"), Message("user", text_of("margin-note"))],
+            schema=_NOTE,
+            read=_note,
+            max_tokens=self.note_tokens,
+        )
+        return _Margin(
+            relevance,
+            note=written.value or "",
+            usage=judged.usage + written.usage,
+            failed=written.why,
+            instead="keeps {part} without a note",
+        )
+
+    def _prompt(self, desk: Desk, question: str, part: Part) -> list[Message]:
+        document = desk.document(part.document_id)
+        text = f"[{header(document, part.span)}]\n{part.span.of(document.text)}"
+        return render("margin", part=fenced(text), question=question[:MAX_QUESTION_CHARS])
+
+
+@dataclass(frozen=True, slots=True)
+class _Margin:
+    """What was made of a part; ``failed`` says why the model's reply could not be used."""
+
+    relevance: float
+    note: str = ""
+    usage: Usage = Usage()
+    failed: str = ""
+    instead: str = ""
+
+
+def _probability(scores: Sequence[float]) -> float:
+    yes, no = (math.exp(score - max(scores)) for score in scores)
+    return yes / (yes + no)
+
+
+def _note(reply: object) -> str:
+    note = " ".join(field(reply, "note", str).split())
+    if not any(character.isalnum() for character in note):
+        raise BadReply("the note is empty")
+    return note

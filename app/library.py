@@ -20,6 +20,7 @@ from app.place import Place, locate_library
 from app.progress import OnProgress, silent
 from app.settings import Settings
 from app.shelf_files import Files
+from app.source_view import Sources
 from memory.database import connect
 from memory.document import Document
 from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, LibraryReadOnly
@@ -108,6 +109,8 @@ class Library:
         """Gives back connections, indexes and the model."""
         if "conversations" in self.__dict__:
             self.conversations.close()
+        if "sources" in self.__dict__:
+            self.sources.close()
         with self._lock:
             if "_searcher" in self.__dict__:
                 self._searcher.close()
@@ -288,6 +291,7 @@ class Library:
         entry = self._store.delete(self._resolve(document).id)
         self._files.remove(entry.file)
         self._documents.pop(entry.id, None)
+        self.sources.forget(entry.id)
         self._searcher.sync()
         return entry
 
@@ -383,6 +387,11 @@ class Library:
     def conversations(self) -> Conversations:
         """The chats that are kept in this library."""
         return Conversations(self, self._store, default_reader=self.settings.reader)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """The documents as a person looks at them."""
+        return Sources(self.document, self.file)
 
     # ---- the parts, made when first needed -----------------------------------------------------
 

@@ -74,7 +74,7 @@ class ParseProcess:
             stdout=subprocess.PIPE,
             stderr=self._log,
             cwd=self._folder.name,
-            env=_environment(self._folder.name),
+            env=environment(self._folder.name),
             start_new_session=True,  # Ctrl-C is the parent's, who ends the worker
         )
         self._request = {
@@ -189,7 +189,8 @@ class ParseProcess:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _environment(folder: str) -> dict[str, str]:
+def environment(folder: str) -> dict[str, str]:
+    """What a worker is started with: no secrets, no network by habit, its own folder to write."""
     kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     caches = dict.fromkeys(

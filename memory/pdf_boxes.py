@@ -22,7 +22,14 @@ class Box:
     bottom: float
 
 
-def boxes(path: Path, page_index: int, quote: str, *, password: str | None = None) -> list[Box]:
+def boxes(
+    path: Path,
+    page_index: int,
+    quote: str,
+    *,
+    occurrence: int = 0,
+    password: str | None = None,
+) -> list[Box]:
     """The lines that a quote covers on a page, one box each, in reading order.
 
     Letters and digits are compared, not spaces, hyphens, ligatures or case. Where the quote goes
@@ -33,6 +40,7 @@ def boxes(path: Path, page_index: int, quote: str, *, password: str | None = Non
         path: The file.
         page_index: Physical index from 0.
         quote: From the document's text.
+        occurrence: How often the same words stand on the page before it, see ``occurrence_of``.
         password: Of an encrypted file.
 
     Returns:
@@ -49,7 +57,7 @@ def boxes(path: Path, page_index: int, quote: str, *, password: str | None = Non
         try:
             letters, places = _letters(textpage)
             bare = _bare(quote)
-            at = letters.find(bare)
+            at = _find(bare, letters, occurrence)
             if not bare:
                 return []
             if at >= 0:
@@ -60,6 +68,37 @@ def boxes(path: Path, page_index: int, quote: str, *, password: str | None = Non
             return _lines(page, textpage, places[start:end])
         finally:
             textpage.close()
+            page.close()
+    finally:
+        document.close()
+
+
+def occurrence_of(quote: str, before: str) -> int:
+    """How often a quote's letters stand in the text of its page that comes before it."""
+    wanted, text = _bare(quote), _bare(before)
+    if not wanted:
+        return 0
+    text += wanted
+    count, at = 0, text.find(wanted)
+    while at < len(text) - len(wanted):
+        count, at = count + 1, text.find(wanted, at + 1)
+    return count
+
+
+def page_size(path: Path, page_index: int, *, password: str | None = None) -> tuple[float, float]:
+    """Width and height in points of a page as it is shown.
+
+    Raises:
+        DocumentError: the file cannot be opened.
+        IndexError: it has no such page.
+    """
+    document, _ = open_pdf(path, password)
+    try:
+        page = _page(document, page_index)
+        try:
+            width, height = page.get_size()
+            return float(width), float(height)
+        finally:
             page.close()
     finally:
         document.close()
@@ -145,6 +184,17 @@ def _letters_of(document: Any, page_index: int) -> str:
     finally:
         textpage.close()
         page.close()
+
+
+def _find(quote: str, page: str, occurrence: int) -> int:
+    """Where a quote begins on a page that may hold it several times; -1 where it is not."""
+    at = page.find(quote) if quote else -1
+    for _ in range(occurrence):
+        further = page.find(quote, at + 1)
+        if further < 0:
+            break
+        at = further
+    return at
 
 
 def _find_part(quote: str, page: str, before: str, after: str) -> tuple[int, int]:

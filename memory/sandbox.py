@@ -25,18 +25,21 @@ _PR_SET_PDEATHSIG = 1
 _MAX_FILE_BYTES = 256 * 2**20
 
 
-def fence(folder: Path, *, parent: int, memory_bytes: int) -> None:
+def fence(folder: Path, *, parent: int | None, memory_bytes: int) -> None:
     """Fences in this process, for good.
 
     Args:
         folder: The only one that it may write in.
-        parent: Process id of the parent, with which it dies.
+        parent: Process id of the parent, with which it dies; the kernel means the thread that
+            started this process. None for a worker that outlives that thread: it must see for
+            itself that its parent has gone.
         memory_bytes: What its data may take; asking for more fails.
     """
     _limit(memory_bytes)
     if sys.platform == "linux":
         _leave_network()
-        _die_with(parent)
+        if parent is not None:
+            _die_with(parent)
     sys.addaudithook(_guard(folder.resolve()))
 
 

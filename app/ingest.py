@@ -13,7 +13,7 @@ from app.shelf_files import Files, digest, file_name
 from memory.chunker import chunk
 from memory.database import explained
 from memory.document import Document, Span
-from memory.errors import DocumentError
+from memory.errors import DocumentError, DocumentNotFound
 from memory.intake import Intake
 from memory.parsing import read_document
 from memory.store import Entry, Store, header
@@ -79,18 +79,38 @@ class Ingest:
         A document whose file never arrived whole is rolled back.
         """
         intake, owner = Intake(self.store), new_owner()
-        holder = intake.claim(entry, owner=owner, now=time.time(), stale_s=_STALE_S)
-        if holder is not None and is_dead(holder):
-            holder = intake.claim(
-                entry, owner=owner, now=time.time(), stale_s=_STALE_S, dead=holder
-            )
-        if holder is not None:
+        if self._taken(entry, intake, owner) is not None:
             return None
         if not self.files.path(entry.file).exists():
             self.store.delete(entry.id)
             log.info("rolled back document=%s: its file never arrived", entry.id[:12])
             return None
         return self._finish(entry, intake, owner, password=None, on_progress=on_progress)
+
+    def discard(self, document_id: str) -> bool:
+        """Removes a document that is not wholly in, with its file, unless its worker lives.
+
+        Returns:
+            Whether there is nothing of it now; False also for one that is wholly in.
+        """
+        try:
+            entry = self.store.entry(document_id)
+        except DocumentNotFound:
+            return True
+        if self._taken(entry, Intake(self.store), new_owner()) is not None:
+            return False
+        self.store.delete(entry.id)
+        self.files.remove(entry.file)
+        return True
+
+    def _taken(self, entry: Entry, intake: Intake, owner: str) -> str | None:
+        """Claims a document, also from a dead worker; None, or "ready" or who holds it."""
+        holder = intake.claim(entry, owner=owner, now=time.time(), stale_s=_STALE_S)
+        if holder is not None and is_dead(holder):
+            holder = intake.claim(
+                entry, owner=owner, now=time.time(), stale_s=_STALE_S, dead=holder
+            )
+        return holder
 
     def _finish(
         self,

@@ -24,6 +24,7 @@ from app.source_view import Sources
 from memory.database import connect
 from memory.document import Document
 from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, LibraryReadOnly
+from memory.job_book import JobBook
 from memory.store import Entry, Store
 from retrieval.types import Embedder, Passage, Pruner
 from serving.errors import MissingExtra
@@ -31,6 +32,7 @@ from serving.model import LanguageModel
 from serving.plugins import make, names
 
 if TYPE_CHECKING:
+    from app.jobs import Jobs
     from retrieval.searcher import Searcher
 
 CHUNK_TOKENS = 240
@@ -294,6 +296,22 @@ class Library:
         self.sources.forget(entry.id)
         self._searcher.sync()
         return entry
+
+    def discard(self, document_id: str) -> bool:
+        """Removes a document that is not wholly in, unless somebody is reading it in.
+
+        Returns:
+            Whether there is nothing of it now.
+        """
+        self._writable()
+        return self._ingest.discard(document_id)
+
+    @cached_property
+    def jobs(self) -> "Jobs":
+        """Work that is done in the background; a foreman (``app.foreman``) has it done."""
+        from app.jobs import Jobs
+
+        return Jobs(self, JobBook(self._store))
 
     # ---- finding and answering ---------------------------------------------------------------
 

@@ -14,9 +14,10 @@ from serving.errors import GistreeError
 log = logging.getLogger(__name__)
 
 
-def new_owner() -> str:
-    """A name for a worker of this process: host, process, when it started, and a number."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{uuid.uuid4().hex[:8]}"
+def new_owner(pid: int | None = None) -> str:
+    """A name for a worker: host, process (this one where not given), its start, and a number."""
+    pid = pid or os.getpid()
+    return f"{socket.gethostname()}:{pid}:{_started(pid)}:{uuid.uuid4().hex[:8]}"
 
 
 def is_dead(owner: str) -> bool:

@@ -12,6 +12,8 @@ from sqlalchemy import URL, make_url
 from memory.database import explained, sqlite_url
 from memory.errors import LibraryError
 
+_DATABASE = "library.db"
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -36,6 +38,16 @@ class Place:
     def index(self) -> Path:
         """Folder of what is derived; it may be deleted at any time."""
         return self.folder / "index"
+
+    @property
+    def address(self) -> str:
+        """What opens the library again, in another process too; it may hold a password."""
+        if (
+            self.url.get_backend_name() == "sqlite"
+            and Path(self.url.database or "").name == _DATABASE
+        ):
+            return str(self.folder.absolute())
+        return self.url.render_as_string(hide_password=False)
 
     def __str__(self) -> str:
         if self.url.get_backend_name() == "sqlite":
@@ -64,7 +76,7 @@ def locate_library(place: str | Path, *, read_only: bool) -> Place:
         folder.mkdir(parents=True, exist_ok=True)
         return Place(url, folder, read_only)
     folder = Path(place).expanduser()
-    return _in_folder(folder, folder / "library.db", read_only)
+    return _in_folder(folder, folder / _DATABASE, read_only)
 
 
 def _in_folder(folder: Path, database: Path, read_only: bool) -> Place:

@@ -4,7 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Stage = Literal["copy", "read", "embed", "wait", "done"]
+Stage = Literal["copy", "read", "embed", "wait", "fetch", "done"]
+
+UNITS = {"copy": "bytes", "read": "pages", "embed": "chunks", "fetch": "bytes"}
+"""What is counted in each stage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +16,8 @@ class Progress:
 
     Attributes:
         name: Of the document.
-        stage: copy (bytes), read (pages), embed (chunks), wait (another process is at it), done.
+        stage: copy (bytes), read (pages), embed (chunks), wait (another process is at it), fetch
+            (bytes of a model), done.
         done: Units done.
         total: Units in all; 0 where not known yet.
     """
@@ -24,7 +28,9 @@ class Progress:
     total: int = 0
 
     def __str__(self) -> str:
-        units = {"copy": "bytes", "read": "pages", "embed": "chunks"}.get(self.stage, "")
+        units = {"copy": "bytes", "read": "pages", "embed": "chunks", "fetch": "bytes"}.get(
+            self.stage, ""
+        )
         of = f" of {self.total:,}" if self.total else ""
         return f"{self.name}: {self.stage} {self.done:,}{of} {units}".rstrip()
 

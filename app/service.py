@@ -2,12 +2,13 @@
 
 import threading
 
+from app.foreman import Foreman
 from app.library import Library
 from app.settings import Settings
 
 
 class Service:
-    """The library behind a server. It is opened when it is first asked for, and once."""
+    """The library behind a server, opened when it is first asked for, and who does its jobs."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         """Opens nothing yet.
@@ -17,6 +18,7 @@ class Service:
         """
         self.settings = settings or Settings()
         self._library: Library | None = None
+        self._foreman: Foreman | None = None
         self._lock = threading.Lock()
 
     @property
@@ -27,9 +29,20 @@ class Service:
                 self._library = Library(settings=self.settings)
             return self._library
 
-    def close(self) -> None:
-        """Gives back the library; the next who asks opens it anew."""
+    def work(self) -> None:
+        """Has the library's jobs done from now on, those that a crash has interrupted too."""
+        library = self.library
         with self._lock:
+            if self._foreman is None:
+                self._foreman = Foreman(library)
+                self._foreman.start()
+
+    def close(self) -> None:
+        """Stops work and gives back the library; the next who asks opens it anew."""
+        with self._lock:
+            if self._foreman is not None:
+                self._foreman.stop()
+                self._foreman = None
             if self._library is not None:
                 self._library.close()
                 self._library = None

@@ -37,6 +37,7 @@ _STAGES = {
     "read": "reading",
     "embed": "indexing",
     "wait": "waiting for another process",
+    "fetch": "fetching",
     "done": "done",
 }
 

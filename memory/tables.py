@@ -198,3 +198,30 @@ class TurnDocumentRow(Base):
         primary_key=True,
         index=True,
     )
+
+
+class JobRow(Base):
+    """A piece of work that was ordered: it outlives whoever ordered it, and whoever does it.
+
+    ``work`` is a JSON object, what its task needs. ``owner`` and ``beat`` are as with a document.
+    """
+
+    __tablename__ = "jobs"
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32))
+    name: Mapped[str] = mapped_column(Text)
+    work: Mapped[str] = mapped_column(Text)
+    document_id: Mapped[str] = mapped_column(DocumentId, default="")
+    state: Mapped[str] = mapped_column(String(16), index=True)
+    not_before: Mapped[float] = mapped_column(default=0.0)
+    stage: Mapped[str] = mapped_column(String(16), default="")
+    done: Mapped[int] = mapped_column(BigInteger, default=0)
+    total: Mapped[int] = mapped_column(BigInteger, default=0)
+    seconds_left: Mapped[float | None] = mapped_column(default=None)
+    said: Mapped[str] = mapped_column(Text, default="")
+    error: Mapped[str] = mapped_column(String(64), default="")
+    attempts: Mapped[int] = mapped_column(default=0)
+    owner: Mapped[str] = mapped_column(Text, default="")
+    beat: Mapped[float] = mapped_column(default=0.0)
+    created_at: Mapped[datetime] = mapped_column(Moment)
+    changed_at: Mapped[datetime] = mapped_column(Moment)

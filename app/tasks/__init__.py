@@ -1,0 +1,1 @@
+"""What can be done in the background; a task is one file."""

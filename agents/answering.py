@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from agents.answer import Answer, Citation, Claim, cite
 from agents.desk import Desk
+from agents.ensemble import Ensemble
 from agents.prompting import render
 from agents.quotes import locate
 from agents.steps import Drafted, Drafting, Step, Verified
@@ -42,11 +43,13 @@ class Basis:
         text: The passages as the prompt shows them, within the budget.
         spans: The places that may be cited, as (document id, span).
         nearest: What was found, the best first; shown where the answer is not found.
+        other_orders: ``text`` with its passages in other orders, for a vote.
     """
 
     text: str
     spans: Sequence[tuple[str, Span]]
     nearest: Sequence[Passage]
+    other_orders: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,14 @@ class Answering:
         reader: Name of the reader, for the record.
         started: ``time.perf_counter()`` at the question.
         max_tokens: Most tokens of the reply; 0 takes what suits the model.
+        ensemble: Makes the draft in another way than by one plain reply.
         supporter: Finds what bears a sentence out.
     """
 
     reader: str
     started: float
     max_tokens: int = 0
+    ensemble: Ensemble = field(default_factory=Ensemble)
     supporter: Supporter = field(default_factory=Supporter)
 
     def answer(
@@ -76,7 +81,7 @@ class Answering:
             basis: What the answer is made from.
             spent: Tokens that the reader's calls before this one took; the answer counts them.
         """
-        completion = yield from self._draft(desk, question, basis)
+        completion = yield from self.ensemble.draft(desk, question, basis, self._draft)
         usage = spent + completion.usage
         draft = completion.text.strip()
         yield Drafted(draft, completion.usage)

@@ -10,11 +10,25 @@ from memory.store import header
 from retrieval.assemble import Order, assemble, excerpts
 from retrieval.types import Passage
 
+_ORDERS: tuple[Order, ...] = ("document", "relevance", "relevance-last")
+
 
 def gather(
-    desk: Desk, question: str, passages: Sequence[Passage], order: Order = "document"
+    desk: Desk,
+    question: str,
+    passages: Sequence[Passage],
+    order: Order = "document",
+    *,
+    votes: int = 1,
 ) -> Generator[Step, None, Basis]:
     """Pruned (where the desk has a pruner) and Assembled; returns the basis of the answer.
+
+    Args:
+        desk: What lies before the reader.
+        question: As it was asked.
+        passages: Of the desk's documents, in any order; they may overlap.
+        order: How they stand in the prompt.
+        votes: In how many orders the basis has them, at most three.
 
     Raises:
         BudgetTooSmall: not even one sentence fits the desk's budget.
@@ -28,13 +42,18 @@ def gather(
         kept = desk.pruner.prune(question, texts, headers=headers, embedder=desk.embedder)
         sizes = [sum(map(len, spans)) for spans in kept]
         yield Pruned(sum(sizes), sum(map(len, texts)) - sum(sizes))
-    context = assemble(
-        excerpts(passages, kept),
-        documents,
-        budget_tokens=desk.budget_tokens,
-        count_tokens=desk.model.count_tokens,
-        order=order,
-    )
+    offered = excerpts(passages, kept)
+    contexts = [
+        assemble(
+            offered,
+            documents,
+            budget_tokens=desk.budget_tokens,
+            count_tokens=desk.model.count_tokens,
+            order=each,
+        )
+        for each in sorted(_ORDERS, key=lambda each: each != order)[: max(votes, 1)]
+    ]
+    context, *others = contexts
     yield Assembled(context.tokens, desk.budget_tokens, len(context.pieces), len(context.left_out))
     spans = [(piece.document_id, span) for piece in context.pieces for span in piece.spans]
-    return Basis(context.text, spans, passages)
+    return Basis(context.text, spans, passages, [other.text for other in others])

@@ -61,6 +61,17 @@ class Drafting:
 
 
 @dataclass(frozen=True, slots=True)
+class Voted:
+    """Several drafts were made; the one most like the others is taken."""
+
+    drafts: tuple[str, ...]
+    chosen: int
+
+    def __str__(self) -> str:
+        return f"took draft {self.chosen + 1} of {len(self.drafts)}, the most like the others"
+
+
+@dataclass(frozen=True, slots=True)
 class Drafted:
     """The model's reply, before it is checked."""
 
@@ -211,6 +222,7 @@ Step = (
     | Called
     | Degraded
     | Drafting
+    | Voted
     | Drafted
     | Verified
     | Answer

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from agents.answering import Answering, Basis
 from agents.desk import Desk
+from agents.ensemble import Ensemble
 from agents.passages import gather
 from agents.steps import Searched, Step
 from retrieval.assemble import Order
@@ -24,15 +25,21 @@ class OpragReader:
     Attributes:
         top_k: How many passages the search hands to the pruner; 0 takes about three times what
             fits the budget.
-        order: How they stand in the prompt.
+        order: How they stand in the prompt; "relevance-last" puts the best next to the question.
+        evidence_first: The model copies the words that hold the answer before it answers.
+        votes: How many drafts are made, 1 to 3, each from another order of the passages; the one
+            most like the others is taken.
     """
 
     top_k: int = 0
     order: Order = "document"
+    evidence_first: bool = False
+    votes: int = 1
 
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
         """Searched, Pruned, Assembled, Drafting…, Drafted, Verified, Answer."""
-        answering = Answering("oprag", time.perf_counter())
+        ensemble = Ensemble(self.evidence_first, self.votes)
+        answering = Answering("oprag", time.perf_counter(), ensemble=ensemble)
         top_k = self.top_k or max(_LEAST_TOP_K, desk.budget_tokens // _TOKENS_PER_TOP_K)
         passages = desk.search(question, top_k)
         yield Searched(question, tuple(passages))
@@ -45,5 +52,5 @@ class OpragReader:
             if support(question, texts, desk.embedder) < OFF_TOPIC:
                 yield answering.not_found(desk, Basis("", (), passages))
                 return
-        basis = yield from gather(desk, question, passages, self.order)
+        basis = yield from gather(desk, question, passages, self.order, votes=self.votes)
         yield from answering.answer(desk, question, basis)

@@ -15,7 +15,7 @@ from agents.steps import Reader, Step
 from app.conversations import Conversations
 from app.ingest import Ingest
 from app.lookup import clean, find, readable
-from app.models import open_embedder, open_model
+from app.models import open_embedder, open_model, paces
 from app.place import Place, locate_library
 from app.progress import OnProgress, silent
 from app.settings import Settings
@@ -381,6 +381,7 @@ class Library:
             embedder=self.embedder,
             pruner=self._pruner,
             budget_tokens=budget_tokens or self.settings.budget_tokens or self._usual_budget,
+            tokens_per_s=self._pace,
         )
         yield from plan.read(desk, clean(question))
 
@@ -432,6 +433,11 @@ class Library:
     @property
     def _usual_budget(self) -> int:
         return {"tiny": 400, "small": 700, "large": 4_000}[self.model.ability]
+
+    @property
+    def _pace(self) -> float:
+        measured = paces(self.settings).get(self.model.name)
+        return measured.prompt_tokens_per_s if measured else 0.0
 
     @cached_property
     def _pruner(self) -> Pruner | None:

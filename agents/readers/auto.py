@@ -1,0 +1,65 @@
+"""The router: looks at the question, the documents and the model, and takes a reader that fits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agents.answer import Answer
+from agents.desk import Desk
+from agents.parts import document_tokens
+from agents.question_kind import Kind, kind_of
+from agents.routing import Machine, Task, kind_by_model, route
+from agents.steps import Reader, Routed, Step
+from serving.model import Usage
+from serving.plugins import make
+
+__all__ = ["AutoReader"]
+
+_MOST_MEASURED = 32  # documents; more are estimated from these
+
+
+@dataclass(frozen=True, slots=True)
+class AutoReader:
+    """Takes the reader for a question, says why, and passes on that reader's steps.
+
+    Attributes:
+        patience_s: How long reading may take, about; what a slow model cannot read in it is
+            searched instead.
+        ask_model: Whether the model tells the question's kind: never, only where the rules do not
+            know, or always. It costs a short prompt.
+    """
+
+    patience_s: float = 300.0
+    ask_model: Literal["never", "unsure", "always"] = "never"
+
+    def read(self, desk: Desk, question: str) -> Iterator[Step]:
+        """Routed, then the steps of the reader that was taken."""
+        kind, usage = self._kind(desk, question)
+        task = Task(kind, _tokens(desk), len(desk.documents), self.patience_s)
+        machine = Machine(
+            ability=desk.model.ability,
+            window=desk.model.context_window,
+            tokens_per_s=desk.tokens_per_s,
+            budget_tokens=desk.budget_tokens,
+        )
+        taken = route(task, machine)
+        yield Routed(taken.reader, taken.budget_tokens, kind, taken.why)
+        reader: Reader = make("agents.readers", taken.reader)
+        for step in reader.read(replace(desk, budget_tokens=taken.budget_tokens), question):
+            if isinstance(step, Answer):
+                step = replace(step, usage=usage + step.usage)
+            yield step
+
+    def _kind(self, desk: Desk, question: str) -> tuple[Kind, Usage]:
+        kind, told_by = kind_of(question)
+        if self.ask_model == "never" or (self.ask_model == "unsure" and told_by):
+            return kind, Usage()
+        asked = kind_by_model(desk.model, question)
+        return asked.value or kind, asked.usage
+
+
+def _tokens(desk: Desk) -> int:
+    """Of all documents, about; a large library is estimated from its first ones."""
+    some = desk.documents[:_MOST_MEASURED]
+    tokens = sum(document_tokens(desk, desk.document(key)) for key in some)
+    return round(tokens * len(desk.documents) / max(len(some), 1))

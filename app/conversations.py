@@ -14,6 +14,8 @@ from memory.chats import Chat, Chats, Feedback, Turn
 from memory.store import Store
 from serving.plugins import make
 
+__all__ = ["Chat", "Conversations", "Feedback", "Progressing", "Turn", "answer_in"]
+
 _SILENT_S = 120.0  # without a sign of life from another machine, nobody is at work
 _TITLE_CHARS = 80
 
@@ -76,11 +78,15 @@ class Conversations:
         return self._chats.turns(chat_id) if orphans else turns
 
     def turn(self, turn_id: str) -> Turn:
-        """One turn.
+        """One turn; marked interrupted where its worker died.
 
         Raises:
             ChatNotFound: there is none.
         """
+        turn = self._chats.turn(turn_id)
+        if not self._is_orphan(turn):
+            return turn
+        self._chats.interrupt(turn.id)
         return self._chats.turn(turn_id)
 
     def ask(

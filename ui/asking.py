@@ -1,0 +1,87 @@
+"""What a person chooses before asking: documents, a reader, a budget."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app.conversations import Turn
+from app.reading_choices import reader_choices
+from app.types import Entry
+from ui.safe import label
+
+_TITLE_CHARS = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How a question is asked.
+
+    Attributes:
+        documents: Ids; None for all.
+        reader: Its name.
+        budget_tokens: None for what suits the model.
+    """
+
+    documents: tuple[str, ...] | None
+    reader: str
+    budget_tokens: int | None
+
+
+def choose(entries: Sequence[Entry], usual_reader: str, last: Turn | None) -> Choice:
+    """The row of choices, folded away once a chat has begun; it begins with the last ones."""
+    chat = last.chat_id if last else ""
+    titles = {entry.id: entry.title[:_TITLE_CHARS] for entry in entries}
+    readers = {choice.name: choice.line for choice in reader_choices(usual_reader)}
+    state = st.session_state
+    if state.get("choices_of") != (chat, len(titles)):
+        state.choices_of = (chat, len(titles))
+        before = (last.documents or ()) if last else ()
+        state.asked_documents = [key for key in before if key in titles]
+        state.asked_reader = last.reader if last and last.reader in readers else next(iter(readers))
+        state.asked_budget = (last.budget_tokens or None) if last else None
+    if last is None:
+        return _row(titles, readers)
+    with st.expander(_summary(titles), icon=":material/tune:"):
+        return _row(titles, readers)
+
+
+def _summary(titles: Mapping[str, str]) -> str:
+    """What is chosen, in a line."""
+    state = st.session_state
+    chosen = state.asked_documents
+    which = titles[chosen[0]] if len(chosen) == 1 else f"{len(chosen) or len(titles)} documents"
+    which = which if chosen or len(titles) == 1 else f"all {which}"
+    budget = f" · {state.asked_budget:,} tokens" if state.asked_budget else ""
+    return f"Asks {label(which, max_chars=50)} with {label(state.asked_reader)}{budget}"
+
+
+def _row(titles: Mapping[str, str], readers: Mapping[str, str]) -> Choice:
+    documents, reader, budget = st.columns([3, 1.6, 1.2])
+    chosen = documents.multiselect(
+        "Documents",
+        list(titles),
+        format_func=titles.__getitem__,
+        key="asked_documents",
+        placeholder="The document" if len(titles) == 1 else f"All {len(titles):,} documents",
+    )
+    name = reader.selectbox(
+        "Reader",
+        list(readers),
+        key="asked_reader",
+        help="  \n".join(f"**{name}**: {line}" for name, line in readers.items()),
+    )
+    tokens = budget.number_input(
+        "Budget",
+        min_value=100,
+        max_value=1_000_000,
+        step=100,
+        value=None,
+        key="asked_budget",
+        placeholder="suits the model",
+        help="In tokens: the most of document text that the model is given at once. More "
+        "finds more and takes longer.",
+    )
+    st.html(f'<p class="gt-muted gt-reader-line">{html.escape(readers[name])}</p>')
+    return Choice(tuple(chosen) or None, name, None if tokens is None else int(tokens))

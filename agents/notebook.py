@@ -8,6 +8,9 @@ from agents.desk import Desk
 from agents.parts import Part
 from agents.passages import gather
 from agents.steps import Step
+from agents.support import Evidence, Supporter
+from memory.document import Span
+from memory.sentences import sentences
 from retrieval.types import Passage
 
 
@@ -61,6 +64,18 @@ def basis_of(
     # The answer may rest on a note alone, so all of the noted parts may be cited.
     spans = [(part.document_id, part.span) for part in parts]
     return Basis(f"{basis.text}\n\n{lines}", spans, nearest or passages)
+
+
+def is_borne_out(desk: Desk, question: str, claim: str, part: Part) -> bool:
+    """Whether the part's own words bear a note out: a weak model notes what it makes up, too."""
+    text = part.span.of(desk.document(part.document_id).text)
+    evidence = [
+        Evidence(
+            part.document_id, Span(part.span.start + s.start, part.span.start + s.end), s.of(text)
+        )
+        for s in sentences(text)
+    ]
+    return bool(Supporter().support(question, claim, evidence, desk.embedder))
 
 
 def _fitting(desk: Desk, notes: Sequence[Note], share: float) -> list[Note]:

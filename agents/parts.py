@@ -8,9 +8,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agents.answer import place
 from agents.desk import Desk
 from memory.chunker import chunk
 from memory.document import Document, Span
+from retrieval.assemble import short_title
 from retrieval.types import Passage
 
 _SAMPLES = 3
@@ -69,6 +71,22 @@ def plan(
         return Plan(parts, 0)
     chosen = _chosen(parts, max_parts)
     return Plan([parts[i] for i in sorted(chosen)], len(parts) - len(chosen))
+
+
+def marked(desk: Desk, part: Part) -> str:
+    """A part's text behind a mark with its document and section, as a prompt shows it."""
+    document = desk.document(part.document_id)
+    titles = [document.title, *document.section_path(part.span.start)]
+    mark = ", ".join(dict.fromkeys(map(short_title, titles)))
+    return f"[{mark}]\n{part.span.of(document.text)}"
+
+
+def named(desk: Desk, part: Part) -> str:
+    """Where a part is, in few words; with the document where there are several."""
+    document = desk.document(part.document_id)
+    where = place(document, part.span)
+    pages = replace(where, section=tuple(map(short_title, where.section)))
+    return f"{short_title(document.title)}, {pages}" if len(desk.documents) > 1 else str(pages)
 
 
 def document_tokens(desk: Desk, document: Document) -> int:

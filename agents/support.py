@@ -74,11 +74,11 @@ class Supporter:
         if any(number not in have for number in _NUMBER.findall(claim)):
             return []
         rows = [set(index_words(sentence.text)) for sentence in evidence]
-        rarity = _rarity(rows)
+        weights = _weights(own | asked, rows)
         lexical = np.array(
             [
-                self.claim_weight * _share(own, row, rarity)
-                + self.question_weight * _share(asked, row, rarity)
+                self.claim_weight * _share(own, row, weights)
+                + self.question_weight * _share(asked, row, weights)
                 for row in rows
             ]
         )
@@ -97,20 +97,20 @@ class Supporter:
             if (own & rows[i]) - covered and score[i] >= 0.6 * score[best]:
                 chosen.append(i)
                 covered |= own & rows[i]
-        words_enough = _share(own, covered, rarity) >= self.needed_words
+        words_enough = _share(own, covered, weights) >= self.needed_words
         if not words_enough and meaning[best] < self.needed_meaning:
             return []
         return [(evidence[i], float(score[i])) for i in chosen]
 
 
-def _rarity(rows: Sequence[set[str]]) -> dict[str, float]:
+def _weights(wanted: set[str], rows: Sequence[set[str]]) -> dict[str, float]:
+    """The rarer a word the heavier it is; one that no sentence has is as heavy as the rarest."""
     counts = Counter(word for row in rows for word in row)
-    return {word: math.log(1 + len(rows) / count) for word, count in counts.items()}
+    rarest = min(counts.values(), default=1)
+    return {word: math.log(1 + len(rows) / counts.get(word, rarest)) for word in wanted}
 
 
-def _share(wanted: set[str], row: set[str], rarity: dict[str, float]) -> float:
-    """Share of the wanted words, by rarity; a word that no sentence has weighs the most."""
-    heaviest = max(rarity.values(), default=1.0)
-    weight = {word: rarity.get(word, heaviest) for word in wanted}
-    total = sum(weight.values())
-    return sum(weight[word] for word in wanted & row) / total if total else 0.0
+def _share(wanted: set[str], row: set[str], weights: dict[str, float]) -> float:
+    """Share of the wanted words, by weight."""
+    total = sum(weights[word] for word in wanted)
+    return sum(weights[word] for word in wanted & row) / total if total else 0.0

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from agents.answer import place
 from memory.document import Document, Section, Span
 from memory.sentences import sentences
+from retrieval.assemble import short_title
 from retrieval.types import Passage
 from serving.errors import BadReply
 
@@ -81,12 +82,15 @@ def outline(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
             document = reach.document(key)
             pages = f", {len(document.pages):,} pages" if document.paged else ""
             words = len(document.text.split())
-            lines.append(f"document {number}: {document.title}{pages}, {words:,} words")
+            lines.append(
+                f"document {number}: {short_title(document.title)}{pages}, {words:,} words"
+            )
         return Seen("\n".join(_bounded(lines, len(reach.documents))))
     number, document = _document(reach, arguments)
     sections = _highest(document.sections)
     lines = [
-        f"{'  ' * (section.level - 1)}{section.title} ({_place(document, section.span)})"
+        "  " * (section.level - 1)
+        + f"{short_title(section.title)} ({_place(document, section.span)})"
         for section in sections
     ]
     if not lines:
@@ -96,7 +100,10 @@ def outline(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
         ]
     return Seen(
         "\n".join(
-            [f"document {number}: {document.title}", *_bounded(lines, len(document.sections))]
+            [
+                f"document {number}: {short_title(document.title)}",
+                *_bounded(lines, len(document.sections)),
+            ]
         )
     )
 
@@ -214,7 +221,7 @@ def _shown(reach: Reach, passages: Sequence[Passage]) -> Seen:
     blocks = []
     for passage in passages:
         document = reach.document(passage.document_id)
-        path = document.section_path(passage.span.start)[-1:]
+        path = map(short_title, document.section_path(passage.span.start)[-1:])
         where = ", ".join([*path, _place(document, passage.span)])
         mark = f"[document {numbers[document.id]}, {where}]"
         blocks.append(f"{mark}\n{passage.span.of(document.text).strip()}")

@@ -268,7 +268,7 @@ def _mark(
 ) -> str:
     """What is new at this place: all of it in a new document, nothing where all is the same."""
     if before is None or before[0] != here[0]:
-        words = [_short(document.title or document.name), here[1], here[2]]
+        words = [short_title(document.title or document.name), here[1], here[2]]
     else:
         words = [new for new, old in zip(here[1:], before[1:], strict=True) if new != old]
     words = [word for word in words if word]
@@ -288,11 +288,11 @@ def _pages(document: Document, hull: Span) -> str:
 
 def _section(document: Document, hull: Span) -> str:
     path = document.section_path(hull.start)
-    return _short(path[-1]) if path else ""
+    return short_title(path[-1]) if path else ""
 
 
-def _short(title: str) -> str:
-    """A title on one line, without the brackets that end a mark."""
+def short_title(title: str) -> str:
+    """A title on one short line, without the brackets that end a mark."""
     words = " ".join(title.replace("[", "(").replace("]", ")").split())
     return words if len(words) <= TITLE_CHARS else words[: TITLE_CHARS - 1].rstrip() + "…"
 

@@ -9,12 +9,11 @@ from agents.answer import place
 from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
 from agents.asking import ask, field, pick
 from agents.desk import Desk
-from agents.notebook import Note, basis_of
-from agents.parts import Part, plan
+from agents.notebook import Note, basis_of, is_borne_out
+from agents.parts import Part, marked, named, plan
 from agents.passages import gather
 from agents.prompting import fenced, render, text_of
 from agents.steps import Degraded, Noted, Searched, Step
-from memory.store import header
 from serving.errors import BadReply
 from serving.model import Message, Usage
 
@@ -84,9 +83,8 @@ class MarginsReader:
             where = place(desk.document(part.document_id), part.span)
             relevant = margin.relevance >= self.needed
             if relevant:
-                named = where.title if len(desk.documents) > 1 else ""
-                about = ", ".join(filter(None, [named, str(where)]))
-                notes.append(Note(f"{about}: {margin.note or '…'}", [part], margin.relevance))
+                text = f"{named(desk, part)}: {margin.note or '…'}"
+                notes.append(Note(text, [part], margin.relevance))
             yield Noted(where, margin.note, relevant, number, len(parts))
             if failures >= _MOST_FAILURES and number < len(parts):
                 yield Degraded(
@@ -109,11 +107,20 @@ class MarginsReader:
         relevance = _probability(judged.value)
         if relevance < self.needed:
             return _Margin(relevance, usage=judged.usage)
+
+        def note(reply: object) -> str:
+            said = " ".join(field(reply, "note", str).split())
+            if not any(character.isalnum() for character in said):
+                raise BadReply("the note is empty")
+            if not is_borne_out(desk, question, said, part):
+                raise BadReply("the part does not say so; note only what it says")
+            return said
+
         written = ask(
             desk.model,
             [*messages, Message("assistant", "yes"), Message("user", text_of("margin-note"))],
             schema=_NOTE,
-            read=_note,
+            read=note,
             max_tokens=self.note_tokens,
         )
         return _Margin(
@@ -125,9 +132,9 @@ class MarginsReader:
         )
 
     def _prompt(self, desk: Desk, question: str, part: Part) -> list[Message]:
-        document = desk.document(part.document_id)
-        text = f"[{header(document, part.span)}]\n{part.span.of(document.text)}"
-        return render("margin", part=fenced(text), question=question[:MAX_QUESTION_CHARS])
+        return render(
+            "margin", part=fenced(marked(desk, part)), question=question[:MAX_QUESTION_CHARS]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +151,3 @@ class _Margin:
 def _probability(scores: Sequence[float]) -> float:
     yes, no = (math.exp(score - max(scores)) for score in scores)
     return yes / (yes + no)
-
-
-def _note(reply: object) -> str:
-    note = " ".join(field(reply, "note", str).split())
-    if not any(character.isalnum() for character in note):
-        raise BadReply("the note is empty")
-    return note

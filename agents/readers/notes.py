@@ -10,13 +10,12 @@ from agents.answer import place
 from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
 from agents.asking import ask, field
 from agents.desk import Desk
-from agents.notebook import Note, basis_of
-from agents.parts import Part, plan
+from agents.notebook import Note, basis_of, is_borne_out
+from agents.parts import Part, marked, named, plan
 from agents.passages import gather
 from agents.prompting import fenced, render
 from agents.steps import Called, Degraded, Noted, Searched, Step
 from agents.typed_memory import Field, TypedMemory, fields_of
-from memory.store import header
 from serving.errors import BadOption, BadReply
 from serving.model import Message, Usage
 
@@ -31,7 +30,8 @@ _UNTYPED = {"facts": Field("facts", "what helps to answer the question")}
 class NotesReader:
     """Streams over the parts with an in-context memory of typed notes (PRISM, arXiv:2412.18914).
 
-    The reply to a part holds new notes alone, not the memory written anew: writing is slow.
+    The reply to a part holds new notes alone, not the memory written anew: writing is slow. A
+    note that its part does not bear out is dropped.
 
     Attributes:
         schema: JSON schema of the memory, or a file that holds one; proposed from the question
@@ -106,7 +106,11 @@ class NotesReader:
             failures = failures + 1 if edits.value is None else 0
             if edits.value is None:
                 yield Degraded(f"leaves part {number} without notes", edits.why)
-            made = [memory.add(name, value, part, fix) for name, value, fix in edits.value or ()]
+            made = [
+                memory.add(name, value, part, corrects)
+                for name, value, corrects in edits.value or ()
+                if is_borne_out(desk, question, value, part)
+            ]
             where = place(desk.document(part.document_id), part.span)
             said = "; ".join(f"{note.field}: {note.value}" for note in made)
             yield Noted(where, said, bool(made), number, len(parts))
@@ -118,8 +122,6 @@ class NotesReader:
         return usage
 
     def _prompt(self, desk: Desk, question: str, memory: TypedMemory, part: Part) -> list[Message]:
-        document = desk.document(part.document_id)
-        text = f"[{header(document, part.span)}]\n{part.span.of(document.text)}"
         notes = memory.shown(
             max_tokens=desk.budget_tokens // 2, count_tokens=desk.model.count_tokens
         )
@@ -128,7 +130,7 @@ class NotesReader:
             question=question[:MAX_QUESTION_CHARS],
             fields="\n".join(f"- {each.name}: {each.holds}" for each in memory.fields.values()),
             notes=fenced(notes),
-            part=fenced(text),
+            part=fenced(marked(desk, part)),
         )
 
 
@@ -170,10 +172,7 @@ def _notes(desk: Desk, memory: TypedMemory) -> list[Note]:
     notes = []
     for note in memory.standing():
         counts[note.field] += 1
-        part = note.parts[0]
-        where = place(desk.document(part.document_id), part.span)
-        named = f"{where.title}, {where}" if len(desk.documents) > 1 else str(where)
-        text = f"{note.field} {counts[note.field]}: {note.value} ({named})"
+        text = f"{note.field} {counts[note.field]}: {note.value} ({named(desk, note.parts[0])})"
         notes.append(Note(text, note.parts, float(len(note.parts))))
     return notes
 

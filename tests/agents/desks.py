@@ -3,7 +3,6 @@
 import hashlib
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from serving.model import LanguageModel
 
 def document_of(title: str, text: str) -> Document:
     """A document whose sections begin at lines such as "Chapter 1"."""
-    heads = list(re.finditer(r"^(?:Chapter|CHAPTER) \w+.*$", text, re.MULTILINE))
+    heads = list(re.finditer(r"^(?:Chapter|CHAPTER) \w+.{0,60}$", text, re.MULTILINE))
     ends = [*(head.start() for head in heads[1:]), len(text)][: len(heads)]
     return Document(
         id=hashlib.sha256(text.encode()).hexdigest(),
@@ -50,27 +49,25 @@ def desk_of(model: LanguageModel, *documents: Document, budget_tokens: int = 120
 
 
 def search_of(documents: Sequence[Document]) -> Callable[[str, int], list[Passage]]:
-    """Finds chunks by the rare words that they share with a query."""
+    """Finds chunks by the words that they share with a query, rare ones first."""
+
+    def counts(texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
     places = [
-        (document.id, span, frozenset(words(span.of(document.text))))
+        (document.id, span, span.of(document.text).casefold())
         for document in documents
-        for span in chunk(
-            document, count_tokens=lambda ts: [len(t.split()) for t in ts], max_tokens=60
-        )
+        for span in chunk(document, count_tokens=counts, max_tokens=60)
     ]
-    counts = Counter(word for _, _, have in places for word in have)
 
     def search(query: str, top_k: int) -> list[Passage]:
-        wanted = set(words(query))
+        wanted = sorted(set(re.findall(r"\w{3,}", query.casefold())))
+        weight = {word: 1 / (1 + sum(word in text for *_, text in places)) for word in wanted}
         scored = [
-            Passage(number, key, span, sum(1 / counts[w] for w in wanted & have))
-            for number, (key, span, have) in enumerate(places)
+            Passage(number, key, span, sum(weight[word] for word in wanted if word in text))
+            for number, (key, span, text) in enumerate(places)
         ]
         scored = [passage for passage in scored if passage.score]
         return sorted(scored, key=lambda p: (-p.score, p.chunk_id))[:top_k]
 
     return search
-
-
-def words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())

@@ -2,22 +2,15 @@
 
 import os
 import sys
-from importlib.resources import as_file, files
 
 from agents.answer import Answer
 from agents.steps import Drafting
 from app.cli_ui import DEFAULT_HOST, DEFAULT_PORT, PortTaken, check_port, serve
 from app.library import open_library
 from app.models import ensure_models
+from app.sample import QUESTIONS, sample_book
 from app.settings import Settings
 from app.terminal import err, fetch_bar, out, plain, progress_bars, show_answer
-
-BOOK = "persuasion.txt"
-QUESTIONS = (
-    "What is the only book that Sir Walter Elliot reads for his own amusement?",
-    "Which frigate did Captain Wentworth command?",
-    "How large is Mr Darcy's income?",
-)
 
 _NEXT = """
 Go on with your own documents:
@@ -35,10 +28,7 @@ def run_demo(place: str | None) -> None:
     settings = Settings()
     ensure_models(settings, say=lambda line: err.print(plain(line)), bar=fetch_bar)
     with open_library(place, settings=settings) as library:
-        with (
-            progress_bars() as show,
-            as_file(files("app") / "samples" / BOOK) as path,
-        ):
+        with progress_bars() as show, sample_book() as path:
             library.finish_interrupted(on_progress=show)
             book = library.add(path, on_progress=show)
         out.print(

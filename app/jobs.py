@@ -7,6 +7,7 @@ seen from a second one, and is taken up again after a crash.
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.owner import is_dead
@@ -18,6 +19,7 @@ from serving.plugins import load
 if TYPE_CHECKING:
     from app.library import Library
 
+_BLOCK_BYTES = 1 << 20
 UNDO_S = 10.0
 """How long a deletion waits, so that it can be taken back."""
 
@@ -43,6 +45,17 @@ class Jobs:
             upload=upload.id,
             tags=tuple(tags),
         )
+
+    def add_file(self, path: Path, *, name: str | None = None, tags: Sequence[str] = ()) -> Job:
+        """Has a file of this machine read into the library; a copy of it waits for that.
+
+        Raises:
+            OSError: it cannot be read, or the copy not be written.
+        """
+        with path.open("rb") as file:
+            blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
+            upload = Uploads(self._library.place.folder).receive(name or path.name, blocks)
+        return self.add(upload, tags=tags)
 
     def delete(self, document: str, *, wait_s: float = UNDO_S) -> Job:
         """Has a document deleted in a moment; ``cancel`` takes it back until then."""

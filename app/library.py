@@ -22,7 +22,7 @@ from app.settings import Settings
 from app.shelf_files import Files
 from app.source_view import Sources
 from memory.database import connect
-from memory.document import Document
+from memory.document import Document, Problem
 from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, LibraryReadOnly
 from memory.job_book import JobBook
 from memory.store import Entry, Store
@@ -251,6 +251,14 @@ class Library:
     def document(self, document: str) -> Document:
         """One document whole: text, pages, sections, problems."""
         return self._document(self._resolve(document).id)
+
+    def problems(self, document: str) -> tuple[Problem, ...]:
+        """What could not be read of a document, in words; quicker than the document whole."""
+        return tuple(self._store.problems(self._resolve(document).id))
+
+    def num_problems(self) -> dict[str, int]:
+        """How many problems each document has, by id; those without any are left out."""
+        return self._store.num_problems()
 
     def file(self, document: str) -> Path:
         """The library's own copy of a document's file."""

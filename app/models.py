@@ -157,6 +157,26 @@ def open_embedder(settings: Settings) -> Embedder:
     return SentenceTransformersEmbedder(str(where))
 
 
+def missing_models(settings: Settings) -> tuple[str, ...]:
+    """Names of the models of the catalogue that answering needs and that are not here."""
+    missing = []
+    known = catalogue().get(settings.embedder)
+    if known is not None and not known.is_in(settings.models):
+        missing.append(known.name)
+    try:
+        choose_model(settings)
+    except ModelNotFound:
+        wanted = default_llm() if settings.model == "auto" else settings.model
+        if wanted in catalogue():
+            missing.append(wanted)
+    return tuple(missing)
+
+
+def size_of(name: str) -> int:
+    """Bytes of a model of the catalogue."""
+    return card(name).size_bytes
+
+
 def ensure_models(
     settings: Settings,
     *,
@@ -177,9 +197,9 @@ def ensure_models(
         with bar(name) as show:
             fetch(name, settings.models, on_progress=show)
 
-    known = catalogue().get(settings.embedder)
-    if known is not None and not known.is_in(settings.models):
-        get(known.name)
+    for name in missing_models(settings):
+        if card(name).kind != "llm":
+            get(name)
     try:
         choose_model(settings)
         return

@@ -10,14 +10,15 @@ from app.settings import Settings
 class Service:
     """The library behind a server, opened when it is first asked for, and who does its jobs."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, *, library: Library | None = None) -> None:
         """Opens nothing yet.
 
         Args:
             settings: The person's; read from the environment and the settings file where not given.
+            library: An open one to serve.
         """
-        self.settings = settings or Settings()
-        self._library: Library | None = None
+        self.settings = settings or (library.settings if library else Settings())
+        self._library = library
         self._foreman: Foreman | None = None
         self._lock = threading.Lock()
 

@@ -25,6 +25,7 @@ from memory.errors import (
     LibraryReadOnly,
     PasswordNeeded,
 )
+from memory.job_book import Job
 from memory.store import Entry
 from serving.errors import GistreeError, MissingExtra, ModelError, ModelNotFound
 from serving.model import Usage
@@ -43,6 +44,7 @@ __all__ = [
     "Drafting",
     "Entry",
     "GistreeError",
+    "Job",
     "LibraryError",
     "LibraryReadOnly",
     "LookedUp",

@@ -1,6 +1,8 @@
 """Files on their way into the library: streamed to disk, hashed while they come."""
 
 import hashlib
+import json
+import re
 import time
 import uuid
 from collections.abc import Collection, Iterable
@@ -10,6 +12,8 @@ from pathlib import Path
 from app.lookup import clean
 
 _LEFT_ALONE_S = 3600.0
+_RECEIPT = b'{"gistree-upload": "'
+_ID = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,11 @@ class Upload:
     digest: str
     size_bytes: int
 
+    def receipt(self) -> bytes:
+        """Stands for the file between the server and the page."""
+        given = {"gistree-upload": self.id, "digest": self.digest, "size_bytes": self.size_bytes}
+        return json.dumps(given).encode()
+
 
 class Uploads:
     """The folder of files that wait to be read into a library."""
@@ -39,25 +48,45 @@ class Uploads:
         """Where an upload lies."""
         return self.folder / upload
 
+    def begin(self, name: str) -> "Incoming":
+        """A file that begins to come.
+
+        Raises:
+            OSError: the disk does not take it.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return Incoming(self, clean(name))
+
     def receive(self, name: str, blocks: Iterable[bytes]) -> Upload:
         """Takes a file in, block by block; nothing of it is left if that fails.
 
         Raises:
             OSError: the disk does not take it.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        id = uuid.uuid4().hex
-        digest, size_bytes = hashlib.sha256(), 0
+        incoming = self.begin(name)
         try:
-            with self.path(id).open("xb") as file:
-                for block in blocks:
-                    file.write(block)
-                    digest.update(block)
-                    size_bytes += len(block)
+            for block in blocks:
+                incoming.write(block)
+            return incoming.end()
         except BaseException:
-            self.remove(id)
+            incoming.abandon()
             raise
-        return Upload(id, clean(name), digest.hexdigest(), size_bytes)
+
+    def from_page(self, name: str, content: bytes) -> Upload:
+        """The upload that a page was given: mostly a receipt for what is on the disk already.
+
+        Args:
+            name: What the person calls it.
+            content: A receipt, or the file itself where the server does not write them.
+        """
+        try:
+            given = json.loads(content) if content.startswith(_RECEIPT) else {}
+        except ValueError:
+            given = {}
+        id = str(given.get("gistree-upload", ""))
+        if _ID.fullmatch(id) and self.path(id).exists():
+            return Upload(id, clean(name), str(given["digest"]), int(given["size_bytes"]))
+        return self.receive(name, [content])
 
     def remove(self, upload: str) -> None:
         """Removes an upload."""
@@ -72,3 +101,31 @@ class Uploads:
             path.unlink(missing_ok=True)
             removed += 1
         return removed
+
+
+class Incoming:
+    """A file that comes, block by block."""
+
+    def __init__(self, uploads: Uploads, name: str) -> None:
+        self._uploads = uploads
+        self._name = name
+        self._id = uuid.uuid4().hex
+        self._digest = hashlib.sha256()
+        self._size_bytes = 0
+        self._file = uploads.path(self._id).open("xb")
+
+    def write(self, block: bytes) -> None:
+        """Takes a block in."""
+        self._file.write(block)
+        self._digest.update(block)
+        self._size_bytes += len(block)
+
+    def end(self) -> Upload:
+        """All of it has come."""
+        self._file.close()
+        return Upload(self._id, self._name, self._digest.hexdigest(), self._size_bytes)
+
+    def abandon(self) -> None:
+        """It will not come."""
+        self._file.close()
+        self._uploads.remove(self._id)

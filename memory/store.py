@@ -20,6 +20,7 @@ from memory.tables import (
     ChunkRow,
     Counter,
     DocumentRow,
+    JobRow,
     PageRow,
     ProblemRow,
     SectionRow,
@@ -149,6 +150,19 @@ class Store:
             language=row.language,
         )
 
+    def problems(self, document_id: str) -> list[Problem]:
+        """What could not be read of a document."""
+        with self.transaction() as session:
+            query = select(ProblemRow).where(ProblemRow.document_id == document_id)
+            rows = session.scalars(query.order_by(ProblemRow.position)).all()
+        return [Problem(p.what, p.remedy, p.page) for p in rows]
+
+    def num_problems(self) -> dict[str, int]:
+        """How many problems each document has; those without any are left out."""
+        with self.transaction() as session:
+            query = select(ProblemRow.document_id, func.count()).group_by(ProblemRow.document_id)
+            return {row[0]: row[1] for row in session.execute(query)}
+
     # ---- what searching needs (retrieval.types.Shelf) ---------------------------------------
 
     def generation(self) -> int:
@@ -254,6 +268,9 @@ class Store:
         with self.transaction() as session:
             forget_document(session, document_id)
             session.execute(delete(DocumentRow).where(DocumentRow.id == document_id))
+            session.execute(  # that it was read in is told by its name
+                delete(JobRow).where(JobRow.document_id == document_id, JobRow.state == "done")
+            )
             grow(session, "generation")
         self.reclaim()
         return entry

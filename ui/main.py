@@ -1,5 +1,7 @@
 """The script that Streamlit runs for each view: the frame, and the page that was chosen in it."""
 
+from pathlib import Path
+
 import streamlit as st
 
 from ui import batch_page, library_page, memory_page, read_page, status_page
@@ -8,7 +10,9 @@ from ui.theme import STYLE
 
 def main() -> None:
     """Draws one page."""
-    st.set_page_config(page_title="gistree", page_icon=":material/menu_book:", layout="wide")
+    # A file of ours: a named icon would be fetched from a server elsewhere.
+    icon = Path(__file__).with_name("icon.svg")
+    st.set_page_config(page_title="gistree", page_icon=icon, layout="wide")
     st.html(STYLE)
     chosen = st.navigation(
         [

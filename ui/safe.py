@@ -37,7 +37,7 @@ def block(text: str, *, kind: str = "") -> str:
         text: Any text.
         kind: Further classes, for example "gt-pre gt-muted".
     """
-    return f'<div class="gt {kind}" dir="auto">{html.escape(text)}</div>'
+    return f'<div class="gt {kind}" dir="auto">{html.escape(text)}</div>' if text else ""
 
 
 def inline(text: str, *, kind: str = "") -> str:

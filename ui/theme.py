@@ -46,5 +46,9 @@ STYLE = """
 .gt-muted { opacity: .75; font-size: .875rem; }
 .gt-title { font-weight: 600; }
 .gt-pre { white-space: pre-wrap; }
+.gt-quote { border-inline-start: 3px solid #1f7fbf; padding-inline-start: .75rem; }
+.gt-problem { border-inline-start: 3px solid #d9822b; padding-inline-start: .75rem; }
+.gt-tag { display: inline-block; margin: .15rem .35rem 0 0; padding: 0 .5rem; font-size: .8rem;
+  border: 1px solid color-mix(in srgb, currentColor 35%, transparent); border-radius: 1rem; }
 </style>
 """

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from app.library import Library
-from app.progress import OnProgress
+from app.models import missing_models
+from app.progress import OnProgress, Progress
 from app.task import Lane
 from app.uploads import Uploads
+from serving.catalogue import card
+from serving.fetch import fetch
 
 __all__ = ["Add"]
 
@@ -30,6 +33,15 @@ class Add:
 
     def run(self, library: Library, on_progress: OnProgress, secret: str) -> str:
         """Adds it, with the password if there is one."""
+        for model in missing_models(library.settings):
+            if card(model).kind != "llm":  # on a fresh machine; it is small
+                fetch(
+                    model,
+                    library.settings.models,
+                    on_progress=lambda done, total: on_progress(
+                        Progress(self.name, "fetch", done, total)
+                    ),
+                )
         before = {entry.id: entry for entry in library.list()}
         known = before.get(self.document_id)
         entry = library.add(

@@ -5,20 +5,24 @@ one with settings of its own. `open_page` opens browser pages that wait until St
 """
 
 import os
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "app"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "serving"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "retrieval"))
+sys.path.insert(0, str(Path(__file__).parent))
+from browsing import Site, at_rest
 from door import Door, model_cache
+from fakes import HashingEmbedder
+
+from app.library import Library
+from app.service import Service, set_service
+from app.settings import Settings
+from serving.scripted import ScriptedLLM
 
 CHROMIUM = Path(os.environ.get("GISTREE_CHROMIUM", "/usr/bin/chromium"))
 FLAGS = [
@@ -32,44 +36,14 @@ FLAGS = [
 ]
 
 
-class Site:
-    """A server of the pages, as a process of its own."""
-
-    def __init__(self, door: Door) -> None:
-        self.door = door
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> "Site":
-        self.log = (self.door.home / "server.log").open("ab")
-        self.process = self.door.start(
-            "ui", "--port", str(self.port), "--no-browser", stdout=self.log, stderr=self.log
-        )
-        for _ in range(300):
-            if self.process.poll() is not None:
-                break
-            with suppress(OSError), urllib.request.urlopen(f"{self.url}/_stcore/health"):
-                return self
-            time.sleep(0.1)
-        raise AssertionError((self.door.home / "server.log").read_text())
-
-    def stop(self) -> None:
-        """As a person does: by Ctrl-C."""
-        self._end(lambda process: process.terminate())
-
-    def kill(self) -> None:
-        """As a power cut does."""
-        self._end(lambda process: process.kill())
-
-    def _end(self, how: Callable[[subprocess.Popen[bytes]], None]) -> None:
-        if self.process is not None:
-            how(self.process)
-            self.process.wait(30)
-            self.log.close()
-            self.process = None
+@pytest.fixture
+def library(tmp_path) -> Iterator[Library]:
+    """The library that pages show when they are run alone (AppTest), with fakes for models."""
+    settings = Settings(library=str(tmp_path / "library"), pruner="none", models=tmp_path / "none")
+    library = Library(settings=settings, model=ScriptedLLM([]), embedder=HashingEmbedder())
+    set_service(Service(library=library))
+    yield library
+    set_service(None)
 
 
 @pytest.fixture
@@ -127,8 +101,3 @@ def open_page(chromium):
     yield open_one
     for context in contexts:
         context.close()
-
-
-def at_rest(page) -> None:
-    """Waits until the script behind a page has ended."""
-    page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')

@@ -3,7 +3,7 @@
 import socket
 
 import pytest
-from conftest import at_rest
+from browsing import at_rest
 from typer.testing import CliRunner
 
 from app.cli import app

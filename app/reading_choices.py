@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.demo import BOOK, QUESTIONS
+from app.sample import BOOK, QUESTIONS
 from memory.store import Entry
 from serving.plugins import load, names
 

@@ -54,6 +54,14 @@ def gather(
         for each in sorted(_ORDERS, key=lambda each: each != order)[: max(votes, 1)]
     ]
     context, *others = contexts
-    yield Assembled(context.tokens, desk.budget_tokens, len(context.pieces), len(context.left_out))
+    used = {piece.document_id for piece in context.pieces}
+    titles = tuple(d.title for d in documents.values() if d.id in used)
+    yield Assembled(
+        context.tokens,
+        desk.budget_tokens,
+        len(context.pieces),
+        len(context.left_out),
+        titles if len(desk.documents) > 1 else (),
+    )
     spans = [(piece.document_id, span) for piece in context.pieces for span in piece.spans]
     return Basis(context.text, spans, passages, [other.text for other in others])

@@ -35,17 +35,29 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Passages were put in document order under the budget."""
+    """Passages were put in document order under the budget.
+
+    Attributes:
+        tokens: Of the text that the model is given.
+        budget_tokens: Most that it may have.
+        passages: How many stretches it has.
+        left_out: How many did not fit.
+        titles: Of the documents that they come from, where the question was put to several.
+    """
 
     tokens: int
     budget_tokens: int
     passages: int
     left_out: int
+    titles: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         rest = f", {self.left_out} left out" if self.left_out else ""
+        titles = ", ".join(f"“{title}”" for title in self.titles[:5])
+        more = f" and {len(self.titles) - 5} more" if len(self.titles) > 5 else ""
+        source = f" from {titles}{more}" if titles else ""
         return (
-            f"read {self.passages} passages in document order, "
+            f"read {self.passages} passages in document order{source}, "
             f"{self.tokens:,} of {self.budget_tokens:,} tokens{rest}"
         )
 

@@ -38,7 +38,8 @@ class FullReader:
         room = desk.model.context_window - _REPLY_AND_TEMPLATE
         if tokens > room:
             raise ContextOverflow(tokens, room)
-        yield Assembled(tokens, room, len(documents), 0)
+        titles = tuple(d.title for d in documents) if len(documents) > 1 else ()
+        yield Assembled(tokens, room, len(documents), 0, titles)
         passages = desk.search(question, self.top_k)
         spans = [(d.id, Span(0, len(d.text))) for d in documents]
         yield from answering.answer(desk, question, Basis(text, spans, passages))

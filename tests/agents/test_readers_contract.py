@@ -7,7 +7,7 @@ from desks import desk_of, document_of
 from fake_models import ObligingLLM, WithoutScores
 
 from agents.answer import Answer
-from agents.steps import Degraded, Drafting, Noted
+from agents.steps import Assembled, Degraded, Drafting, Noted
 from serving.errors import ModelError
 from serving.model import Usage
 from serving.plugins import make, names
@@ -219,3 +219,15 @@ def test_only_so_many_parts_are_read(name):
     assert [(step.done, step.total) for step in noted] == [(1, 2), (2, 2)]
     assert isinstance(steps[-1], Answer)
     assert steps[-1].usage.calls > Usage().calls
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_question_to_several_documents_says_which_ones_were_used(name):
+    steps = run(name, ObligingLLM(), budget_tokens=60)
+    said = [step for step in steps if isinstance(step, Assembled)]
+    assert said
+    assert set(said[-1].titles) <= {"The Lamp", "The Well"}
+    assert "The Lamp" in said[-1].titles
+    assert "“The Lamp”" in str(said[-1])
+    alone = run(name, ObligingLLM(), document_of("The Lamp", LAMP), budget_tokens=60)
+    assert [step.titles for step in alone if isinstance(step, Assembled)][-1] == ()

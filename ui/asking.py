@@ -51,8 +51,10 @@ def _summary(titles: Mapping[str, str]) -> str:
     """What is chosen, in a line."""
     state = st.session_state
     chosen = state.asked_documents
-    which = titles[chosen[0]] if len(chosen) == 1 else f"{len(chosen) or len(titles)} documents"
-    which = which if chosen or len(titles) == 1 else f"all {which}"
+    if len(chosen or titles) == 1:
+        which = titles[(chosen or list(titles))[0]]
+    else:
+        which = f"{len(chosen):,} documents" if chosen else f"all {len(titles):,} documents"
     budget = f" · {state.asked_budget:,} tokens" if state.asked_budget else ""
     return f"Asks {label(which, max_chars=50)} with {label(state.asked_reader)}{budget}"
 

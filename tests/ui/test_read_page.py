@@ -80,6 +80,7 @@ def press(page, label: str, number: int = 0):
 
 
 def asked(page, talks: Conversations, question: str = "Which ship struck the reef?"):
+    page.selectbox[0].set_value("oprag")
     page.chat_input[0].set_value(question).run()
     return settled(page, talks)
 
@@ -112,6 +113,7 @@ def test_not_in_the_document_is_no_answer_and_shows_the_nearest(reading):
 def test_an_answer_in_the_making_shows_its_words_and_can_be_stopped(reading):
     page, library = reading(Reply("The schooner Petrel struck " + "the reef " * 200, word_s=0.05))
     talks = library.conversations
+    page.selectbox[0].set_value("oprag")
     page.chat_input[0].set_value("Which ship?").run()
     turn = talks.turns(talks.chats()[0].id)[0]
     end = time.monotonic() + 10
@@ -140,7 +142,7 @@ def test_a_failure_is_shown_and_asking_again_gives_both_side_by_side(reading):
     turns = library.conversations.turns(library.conversations.chats()[0].id)
     assert [turn.state for turn in turns] == ["failed", "done", "done"]
     assert shown(page).count("gt-question") == 1 + shown(page).count(".gt-question")
-    assert page.expander[0].label == "1 earlier answer"
+    assert "1 earlier answer" in [expander.label for expander in page.expander]
 
 
 def test_chats_are_listed_opened_renamed_and_deleted(reading):
@@ -168,6 +170,7 @@ def test_feedback_is_kept(reading):
 
 def test_a_second_tab_finds_the_chat_and_the_answer_in_the_making(reading):
     page, library = reading(Reply("The schooner Petrel struck the reef.", word_s=0.3))
+    page.selectbox[0].set_value("oprag")
     page.chat_input[0].set_value("Which ship?").run()
     other = testing.AppTest.from_function(script, default_timeout=20)
     other.query_params["chat"] = library.conversations.chats()[0].id

@@ -9,6 +9,7 @@ import streamlit as st
 from app.conversations import Turn
 from app.reading_choices import reader_choices
 from app.types import Entry
+from ui.opened import opened_source
 from ui.safe import label
 
 _TITLE_CHARS = 70
@@ -60,7 +61,10 @@ def _summary(titles: Mapping[str, str]) -> str:
 
 
 def _row(titles: Mapping[str, str], readers: Mapping[str, str]) -> Choice:
-    documents, reader, budget = st.columns([3, 1.6, 1.2])
+    if opened_source():
+        documents, (reader, budget) = st.container(), st.columns([1.3, 1])
+    else:
+        documents, reader, budget = st.columns([3, 1.6, 1.2])
     chosen = documents.multiselect(
         "Documents",
         list(titles),

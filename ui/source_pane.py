@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.service import service
 from app.source_view import Source
-from app.types import DocumentError, DocumentNotFound, Span
+from app.types import DocumentError, DocumentNotFound, GistreeError, Span
 from ui.opened import Opened, close_source
 from ui.safe import block, inline, label
 
@@ -25,11 +25,15 @@ _THUMBNAILS = 7
 def source_pane(opened: Opened) -> None:
     """Shows a document at a place. Turning its pages runs this part of the page only."""
     try:
-        source = service().library.sources.open(opened.document)
+        _pane(service().library.sources.open(opened.document), opened)
     except DocumentNotFound:
-        st.info("This document is no longer in the library.")
+        st.info("This document is no longer in the library.", icon=":material/delete:")
         st.button("Close", on_click=close_source, key="source-gone")
-        return
+    except (GistreeError, OSError) as error:
+        st.error(label(str(error)), icon=":material/error:")
+
+
+def _pane(source: Source, opened: Opened) -> None:
     _follow(source, opened)
     _head(source)
     _turning(source)

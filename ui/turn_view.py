@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.conversations import Conversations, Turn, answer_in
 from app.export import STATES, spent_line
-from app.types import Answer, Citation
+from app.types import Answer, Citation, GistreeError
 from ui.answer_view import answer_view, short_place
 from ui.chat_list import export_buttons
 from ui.opened import open_source, opened_source
@@ -79,8 +79,11 @@ def _answer(chatting: Chatting, turn: Turn, *, is_named: bool) -> None:
 @st.fragment(run_every=_EVERY_S)
 def _running(talks: Conversations, turn: Turn) -> None:
     """An answer in the making. Only this part of the page is drawn again, twice a second."""
-    turn = talks.turn(turn.id)
-    progress = talks.progress(turn)
+    try:
+        turn = talks.turn(turn.id)
+        progress = talks.progress(turn)
+    except GistreeError:  # the chat was deleted in another tab; the whole page tells
+        progress = None
     if progress is None:
         st.rerun()
         return
@@ -152,7 +155,7 @@ def _quotes(turn: Turn, citations: Sequence[Citation], *, several: bool) -> None
             on_click=open_source,
             args=(citation,),
         )
-        st.html(block(" ".join(citation.quote.split()), kind="gt-quote"))
+        st.html(block(" ".join(citation.quote.split()), kind="gt-cited"))
 
 
 def _ended_early(turn: Turn) -> None:

@@ -92,6 +92,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     [view.scrollLeft, view.scrollTop] = kept;
     return;
   }
+  view.scrollIntoView({ block: "nearest" });
   const first = view.querySelector(".highlight");
   if (!first) return;
   const showFirst = () => {

@@ -10,11 +10,12 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agents.answer import Answer, Citation, Claim, cite
+from agents.confirming import Confirmer
 from agents.desk import Desk
 from agents.ensemble import Ensemble
 from agents.prompting import render
 from agents.quotes import locate
-from agents.steps import Drafted, Drafting, Step, Verified
+from agents.steps import Confirmed, Drafted, Drafting, Step, Verified
 from agents.support import Evidence, Supporter
 from memory.document import Span
 from memory.sentences import sentences
@@ -62,6 +63,7 @@ class Answering:
         max_tokens: Most tokens of the reply; 0 takes what suits the model.
         ensemble: Makes the draft in another way than by one plain reply.
         supporter: Finds what bears a sentence out.
+        confirmer: Asks the model whether the answer is stated in what it read.
     """
 
     reader: str
@@ -69,6 +71,7 @@ class Answering:
     max_tokens: int = 0
     ensemble: Ensemble = field(default_factory=Ensemble)
     supporter: Supporter = field(default_factory=Supporter)
+    confirmer: Confirmer = field(default_factory=Confirmer)
 
     def answer(
         self, desk: Desk, question: str, basis: Basis, spent: Usage = Usage()
@@ -101,6 +104,18 @@ class Answering:
         if not citations:
             yield self.not_found(desk, basis, usage)
             return
+        confirmation = self.confirmer.confirm(
+            desk.model,
+            question[:MAX_QUESTION_CHARS],
+            basis.text,
+            support=max(citation.score for citation in citations),
+        )
+        if confirmation is not None:
+            usage += confirmation.usage
+            yield Confirmed(confirmation.stands, confirmation.sureness, confirmation.least)
+            if not confirmation.stands:
+                yield self.not_found(desk, basis, usage)
+                return
         yield Answer(
             text=draft,
             citations=citations,

@@ -112,6 +112,25 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmed:
+    """The model was asked whether the answer is stated in what it read.
+
+    Attributes:
+        stands: Whether the answer is shown; else it is "not found".
+        sureness: Log-odds of "yes" and the support of the best citation, in one number.
+        least: What it takes.
+    """
+
+    stands: bool
+    sureness: float
+    least: float
+
+    def __str__(self) -> str:
+        verdict = "stands" if self.stands else "is held back: what was read does not state it"
+        return f"asked again, the answer {verdict} (sureness {self.sureness:.1f} of {self.least})"
+
+
+@dataclass(frozen=True, slots=True)
 class Routed:
     """The router chose how the question is read."""
 
@@ -237,6 +256,7 @@ Step = (
     | Voted
     | Drafted
     | Verified
+    | Confirmed
     | Answer
 )
 

@@ -51,7 +51,8 @@ class ScriptedLLM:
         Args:
             replies: A text, one that comes in a certain way, an error to raise, or a function of
                 the messages, for each call.
-            choices: The position of the likeliest option, for each ``choose``.
+            choices: The position of the likeliest option, for each ``choose``; where none are
+                given it is always the first.
             ability: As of any model.
             context_window: Words.
             name: As of any model.
@@ -62,7 +63,7 @@ class ScriptedLLM:
         self.seen: list[Sequence[Message]] = []
         self.closed = False
         self._replies = list(replies)
-        self._choices = list(choices)
+        self._choices = list(choices) if choices else None
 
     def stream(
         self,
@@ -113,14 +114,14 @@ class ScriptedLLM:
         )
 
     def choose(self, messages: Sequence[Message], options: Sequence[str]) -> Choice:
-        """The option that the script names is the likeliest."""
+        """The option that the script names is the likeliest, or the first."""
         if len(options) < 2 or not all(options):
             raise ValueError("choosing needs at least two options, none of them empty")
         prompt_tokens = self._check_fits(messages, max(map(self.count_tokens, options)))
         self.seen.append(tuple(messages))
-        if not self._choices:
+        if self._choices == []:
             raise AssertionError(f"the script has no choice for call {len(self.seen)}")
-        best = self._choices.pop(0)
+        best = self._choices.pop(0) if self._choices else 0
         scores = tuple(-0.1 if i == best else -5.0 for i in range(len(options)))
         return Choice(scores, Usage(prompt_tokens, 0, 0, 1))
 

@@ -20,6 +20,7 @@ The captain of the schooner Petrel was a man named Orlov.
 
 The schooner was old.
 """
+CONFIRMING = 1  # the call that every answer of a small model ends with
 QUESTION = "Who was the captain of the schooner Petrel?"
 
 
@@ -36,7 +37,7 @@ def test_the_answer_follows_evidence_that_stands_in_the_passages():
     model = ScriptedLLM([said("a man named Orlov", "Orlov was the captain.")])
     answer = read(model, evidence_first=True)[-1]
     assert (answer.text, answer.found) == ("Orlov was the captain.", True)
-    assert answer.usage.calls == 1
+    assert answer.usage.calls == 1 + CONFIRMING
 
 
 def test_evidence_that_stands_nowhere_is_handed_back_once():
@@ -46,7 +47,7 @@ def test_evidence_that_stands_nowhere_is_handed_back_once():
     answer = read(model, evidence_first=True)[-1]
     assert answer.text == "Orlov, the captain."
     assert "does not stand in the passages" in model.seen[1][-1].content
-    assert answer.usage.calls == 2
+    assert answer.usage.calls == 2 + CONFIRMING
 
 
 def test_then_the_answer_comes_without_it():
@@ -55,7 +56,7 @@ def test_then_the_answer_comes_without_it():
     steps = read(model, evidence_first=True)
     assert any(isinstance(step, Degraded) for step in steps)
     assert steps[-1].text == "The captain was Orlov."
-    assert steps[-1].usage.calls == 3
+    assert steps[-1].usage.calls == 3 + CONFIRMING
 
 
 def test_no_evidence_is_no_answer():
@@ -69,7 +70,7 @@ def test_the_draft_most_like_the_others_is_taken():
     voted = next(step for step in steps if isinstance(step, Voted))
     assert voted.drafts == tuple(replies)
     assert steps[-1].text == replies[voted.chosen] != replies[0]
-    assert steps[-1].usage.calls == 3
+    assert steps[-1].usage.calls == 3 + CONFIRMING
     assert not any(isinstance(step, Drafting) for step in steps)
     assert len({call[-1].content for call in model.seen}) > 1
     assert sum(isinstance(step, Assembled) for step in steps) == 1

@@ -101,7 +101,7 @@ def test_a_missing_extra_stops_neither_the_folder_nor_the_next_start(
 
 def test_questions_that_cannot_be_answered_say_why(filled):
     for args, said in {
-        ("who?", "--reader", "magic"): "no reader is named 'magic'; known: full, oprag",
+        ("who?", "--reader", "magic"): "no reader is named 'magic'; known: ",
         ("who sank?", "--budget", "1"): "raise budget_tokens",
         ("who?", "--doc", "moby"): "the library holds no document 'moby'; see: gistree list",
         (" ",): "a question needs at least one word",

@@ -63,6 +63,7 @@ def test_an_answer_as_one_object(filled):
     answer = said.json
     assert set(answer) == {
         *("question", "answer", "found", "citations", "nearest", "unsupported"),
+        "claims",
         *("reader", "model", "seconds", "usage"),
     }
     assert set(answer["usage"]) == {

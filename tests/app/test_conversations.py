@@ -44,7 +44,8 @@ def test_a_turn_ends_with_its_answer_and_outlives_the_library(opened, lamp, tmp_
     assert answer.text == "The schooner Petrel struck the reef."
     assert answer.claims[0].span.of(answer.text) == answer.text
     assert "Petrel" in answer.citations[answer.claims[0].citations[0]].quote
-    assert [step["step"] for step in turn.steps] == ["Searched", "Assembled", "Drafted", "Verified"]
+    steps = ["Searched", "Assembled", "Drafted", "Verified", "Confirmed"]
+    assert [step["step"] for step in turn.steps] == steps
     library.close()
     again = opened().conversations
     assert [chat.title for chat in again.chats()] == ["Which ship struck the reef?"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agents.answer import Answer
-from agents.steps import Assembled, Drafted, Searched, Verified
+from agents.steps import Assembled, Confirmed, Drafted, Searched, Verified
 from memory.errors import (
     DocumentError,
     DocumentNotFound,
@@ -29,7 +29,7 @@ def test_an_answer_carries_a_quote_that_stands_in_the_source(opened, lamp):
     assert best.quote == "The schooner Petrel struck the reef and sank."
     assert best.span.of(library.document(book.id).text) == best.quote
     assert best.section == ("Chapter 2",) or best.section[-1] == "Chapter 2"
-    assert answer.usage.calls == 1
+    assert answer.usage.calls == 2  # the draft, and whether it stands
 
 
 def test_the_steps_come_in_order_and_end_in_the_answer(opened, lamp):
@@ -37,13 +37,8 @@ def test_the_steps_come_in_order_and_end_in_the_answer(opened, lamp):
     library.add(lamp)
     steps = list(library.read("Who rowed out to the reef?"))
     kinds = [type(step) for step in steps]
-    assert [k for k in kinds if k in (Searched, Assembled, Drafted, Verified, Answer)] == [
-        Searched,
-        Assembled,
-        Drafted,
-        Verified,
-        Answer,
-    ]
+    expected = [Searched, Assembled, Drafted, Verified, Confirmed, Answer]
+    assert [kind for kind in kinds if kind in expected] == expected
 
 
 @pytest.mark.parametrize(
@@ -89,7 +84,7 @@ def test_only_the_asked_documents_are_read(opened, lamp, well):
     answer = library.ask("How deep was the well?", documents=["well.txt"])
     assert {c.document_id for c in answer.citations} == {deep.id}
     library.ask("How deep was the well?", documents=["lamp.txt"])
-    assert "forty feet" not in library.model.seen[1][-1].content
+    assert all("Ansty" not in messages[-1].content for messages in library.model.seen[2:])
 
 
 def test_adding_the_same_bytes_again_does_nothing(opened, lamp, tmp_path):
@@ -195,7 +190,7 @@ def test_a_question_needs_a_word_and_a_library_a_document(opened, lamp):
     library.add(lamp)
     with pytest.raises(ValueError, match="word"):
         library.ask(" \0 ")
-    with pytest.raises(UnknownName, match="full, oprag"):
+    with pytest.raises(UnknownName, match="known: .*full, .*oprag"):
         library.ask("Who?", reader="magic")
     with pytest.raises(BudgetTooSmall, match="raise budget_tokens"):
         library.ask("Who?", budget_tokens=1)

@@ -190,7 +190,7 @@ def test_a_question_needs_a_word_and_a_library_a_document(opened, lamp):
     library.add(lamp)
     with pytest.raises(ValueError, match="word"):
         library.ask(" \0 ")
-    with pytest.raises(UnknownName, match="known: .*full, .*oprag"):
+    with pytest.raises(UnknownName, match=r"known: .*full, .*oprag"):
         library.ask("Who?", reader="magic")
     with pytest.raises(BudgetTooSmall, match="raise budget_tokens"):
         library.ask("Who?", budget_tokens=1)

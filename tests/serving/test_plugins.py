@@ -27,7 +27,7 @@ def test_what_is_wrong_with_a_name_or_option_is_said():
     with pytest.raises(UnknownName, match="no reader is named 'magic'; known: "):
         make("agents.readers", "magic")
     with pytest.raises(
-        UnknownName, match="no option of oprag is named 'topk'; known: .*order, top_k"
+        UnknownName, match=r"no option of oprag is named 'topk'; known: .*order, top_k"
     ):
         make("agents.readers", "oprag:topk=3")
     with pytest.raises(BadOption, match="oprag:top_k cannot be 'many'"):

@@ -23,7 +23,20 @@ False
 """
 
 from agents.answer import Answer, Citation
-from agents.steps import Assembled, Drafted, Drafting, Pruned, Searched, Step, Verified
+from agents.steps import (
+    Assembled,
+    Called,
+    Degraded,
+    Drafted,
+    Drafting,
+    Noted,
+    Pruned,
+    Routed,
+    Searched,
+    Step,
+    Verified,
+    Voted,
+)
 from app.library import Failure, Library, readers
 from app.library import open_library as open
 from app.progress import Progress
@@ -65,9 +78,11 @@ __all__ = [
     "Assembled",
     "BadReply",
     "BudgetTooSmall",
+    "Called",
     "Citation",
     "Completion",
     "ContextOverflow",
+    "Degraded",
     "Document",
     "DocumentError",
     "DocumentNotFound",
@@ -90,12 +105,14 @@ __all__ = [
     "ModelError",
     "ModelNotFound",
     "ModelUnavailable",
+    "Noted",
     "Page",
     "PasswordNeeded",
     "Problem",
     "Progress",
     "Pruned",
     "RetrievalError",
+    "Routed",
     "Searched",
     "Section",
     "Settings",
@@ -107,6 +124,7 @@ __all__ = [
     "UnsupportedFormat",
     "Usage",
     "Verified",
+    "Voted",
     "open",
     "readers",
 ]

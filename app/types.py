@@ -15,6 +15,7 @@ from agents.steps import (
     Searched,
     Step,
     Verified,
+    Voted,
     Walked,
 )
 from memory.document import Document, Page, Problem, Section, Span
@@ -63,5 +64,6 @@ __all__ = [
     "Step",
     "Usage",
     "Verified",
+    "Voted",
     "Walked",
 ]

@@ -33,23 +33,23 @@ def tools(steps):
 
 def test_it_looks_until_it_has_seen_enough():
     model = ScriptedLLM(
-        [call("grep", words="Petrel"), "Anders Holm cast the bell."], choices=[NO, YES]
+        [call("grep", words="Petrel"), "Anders Holm cast the bell."], choices=[NO, YES, YES]
     )
     steps = read(model)
     assert tools(steps) == ["search", "grep"]
     assert "Anders Holm" in model.seen[-1][-1].content
     assert steps[-1].found
-    assert steps[-1].usage.calls == 4
+    assert steps[-1].usage.calls == 5
 
 
 def test_it_may_say_itself_that_it_has_seen_enough():
-    model = ScriptedLLM([call("answer"), "Anders Holm."], choices=[NO])
+    model = ScriptedLLM([call("answer"), "Anders Holm."], choices=[NO, YES])
     assert tools(read(model)) == ["search"]
 
 
 def test_the_conversation_only_grows_at_its_end():
     model = ScriptedLLM(
-        [call("grep", words="brass key"), call("outline"), "Holm."], choices=[NO, NO, YES]
+        [call("grep", words="brass key"), call("outline"), "Holm."], choices=[NO, NO, YES, YES]
     )
     read(model)
     for before, after in zip(model.seen[:4], model.seen[1:5], strict=True):
@@ -61,11 +61,11 @@ def test_the_conversation_only_grows_at_its_end():
 def test_the_steps_are_bounded():
     words = ["Mira", "Joss", "reef", "bell", "key", "chapel", "dawn"]
     model = ScriptedLLM(
-        [*(call("grep", words=word) for word in words[:3]), "Holm."], choices=[NO] * 9
+        [*(call("grep", words=word) for word in words[:3]), "Holm."], choices=[NO] * 3 + [YES]
     )
     steps = read(model, max_steps=4, gather_tokens=10_000)
     assert len(tools(steps)) == 4
-    assert steps[-1].usage.calls == 7
+    assert steps[-1].usage.calls == 8
 
 
 def test_the_text_that_the_tools_show_is_bounded():
@@ -75,7 +75,7 @@ def test_the_text_that_the_tools_show_is_bounded():
 
 def test_a_wrong_call_is_handed_back_once():
     model = ScriptedLLM(
-        [call("read", document=9), call("read", document=1), "Holm."], choices=[NO, YES]
+        [call("read", document=9), call("read", document=1), "Holm."], choices=[NO, YES, YES]
     )
     steps = read(model)
     assert tools(steps) == ["search", "read"]
@@ -86,7 +86,7 @@ def test_a_wrong_call_is_handed_back_once():
     "bad", [call("fly"), call("search", query=QUESTION), call("read", document=9), "[]", "{}"]
 )
 def test_two_wrong_calls_end_in_the_answer(bad):
-    model = ScriptedLLM([bad, bad, "Anders Holm cast the bell."], choices=[NO])
+    model = ScriptedLLM([bad, bad, "Anders Holm cast the bell."], choices=[NO, YES])
 
     # The script checks the form of replies; a backend that does not may let these through.
     steps = read(model)
@@ -95,7 +95,7 @@ def test_two_wrong_calls_end_in_the_answer(bad):
 
 
 def test_results_are_fenced():
-    model = ScriptedLLM([call("grep", words="key"), "Holm."], choices=[NO, YES])
+    model = ScriptedLLM([call("grep", words="key"), "Holm."], choices=[NO, YES, YES])
     read(model)
     results = [m.content for m in model.seen[-2][2:] if m.role == "user"]
     assert all(result.startswith("<<<\n") and "\n>>>" in result for result in results)

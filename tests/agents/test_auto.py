@@ -63,7 +63,7 @@ def test_the_choice_is_told_and_the_steps_of_the_reader_follow():
     assert steps[-1].reader == "margins"
 
 
-@pytest.mark.parametrize(("ask_model", "calls"), [("never", 1), ("unsure", 2), ("always", 2)])
+@pytest.mark.parametrize(("ask_model", "calls"), [("never", 2), ("unsure", 3), ("always", 3)])
 def test_the_model_may_be_asked_for_the_kind(ask_model, calls):
     model = ObligingLLM()
     lamp = document_of("The Lamp", SENTENCE * 100)

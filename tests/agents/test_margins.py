@@ -25,7 +25,7 @@ def read(model, *texts, **options):
 
 
 def test_only_relevant_parts_are_noted_and_read_again():
-    model = ScriptedLLM([note("Ahab was her captain."), "Ahab."], choices=[NO, NO, YES])
+    model = ScriptedLLM([note("Ahab was her captain."), "Ahab."], choices=[NO, NO, YES, YES])
     steps = read(model)
     assert [s.relevant for s in steps if isinstance(s, Noted)] == [False, False, True]
     prompt = model.seen[-1][-1].content
@@ -37,8 +37,8 @@ def test_only_relevant_parts_are_noted_and_read_again():
 
 def test_the_part_stands_before_the_question():
     first, second = (
-        ScriptedLLM(["Ahab."], choices=[NO, NO, NO]),
-        ScriptedLLM(["x"], choices=[NO] * 3),
+        ScriptedLLM(["Ahab."], choices=[NO, NO, NO, YES]),
+        ScriptedLLM(["x"], choices=[NO, NO, NO, YES]),
     )
     read(first)
     documents = document_of("Tale 1", TALE)
@@ -52,11 +52,11 @@ def test_the_part_stands_before_the_question():
 
 def test_a_note_that_the_part_does_not_say_is_handed_back_once():
     made_up, right = note("The captain was Nemo of the Nautilus."), note("Ahab was her captain.")
-    model = ScriptedLLM([made_up, right, "Ahab."], choices=[NO, NO, YES])
+    model = ScriptedLLM([made_up, right, "Ahab."], choices=[NO, NO, YES, YES])
     steps = read(model)
     assert "the part does not say so" in model.seen[4][-1].content
     assert not any(isinstance(s, Degraded) for s in steps)
-    model = ScriptedLLM([made_up, made_up, "Ahab was the captain."], choices=[NO, NO, YES])
+    model = ScriptedLLM([made_up, made_up, "Ahab was the captain."], choices=[NO, NO, YES, YES])
     steps = read(model)
     assert any(isinstance(s, Degraded) and s.what == "keeps part 3 without a note" for s in steps)
     assert "Nemo" not in model.seen[-1][-1].content
@@ -64,13 +64,13 @@ def test_a_note_that_the_part_does_not_say_is_handed_back_once():
 
 
 def test_where_no_part_is_relevant_the_search_answers():
-    model = ScriptedLLM(["Ahab was her captain."], choices=[NO, NO, NO])
+    model = ScriptedLLM(["Ahab was her captain."], choices=[NO, NO, NO, YES])
     steps = read(model)
     assert any(isinstance(s, Degraded) and "search" in s.what for s in steps)
     assert steps[-1].found
 
 
 def test_notes_of_several_documents_say_which():
-    model = ScriptedLLM([note("Ahab was her captain."), "Ahab."], choices=[NO, YES])
+    model = ScriptedLLM([note("Ahab was her captain."), "Ahab."], choices=[NO, YES, YES])
     read(model, ONE, THREE)
     assert "- Tale 2, " in model.seen[-1][-1].content

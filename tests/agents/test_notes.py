@@ -55,7 +55,7 @@ def test_fields_are_proposed_notes_kept_and_the_answer_comes_from_them():
         *TWO.split(". ", 1),
         "Stubb was the second mate.",
     }
-    assert answer.usage.calls == 5
+    assert answer.usage.calls == 6
 
 
 def test_the_prompt_of_a_part_begins_as_the_one_before():
@@ -110,7 +110,7 @@ def test_a_schema_may_be_given_as_text_or_as_a_file(tmp_path):
     for given in (json.dumps(schema), str(file)):
         model = ScriptedLLM([notes("Starbuck"), notes("Stubb"), notes(), "Starbuck and Stubb."])
         assert read(model, schema=given)[-1].found
-        assert len(model.seen) == 4
+        assert len(model.seen) == 5
 
 
 @pytest.mark.parametrize(

@@ -259,7 +259,8 @@ def systems(embedder: CachedEmbedder) -> dict[str, Callable[[Document], Gistree 
         "without words (dense only)": {"fusion": Fusion(**words)},
         "without vectors (BM25 only)": {"words_only": True},
         "without title and section": {"headers": False},
-        "without the neighbours' lift": {"fusion": Fusion(lift=0.0)},
+        "without the neighbours' lift": {"fusion": Fusion(lift=0.0, stretches=False)},
+        "without stretches": {"fusion": Fusion(stretches=False)},
         "without document order": {"order": "relevance"},
         "chunks of 128 tokens": {"chunk_tokens": 128},
         "chunks of 192 tokens": {"chunk_tokens": 192},
@@ -387,6 +388,7 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--systems", default="", help="comma-separated; all by default")
     parser.add_argument("--chars", type=int, default=0, help="most text a set; 0 takes all")
+    parser.add_argument("--label", default="", help="added to the names of the results' files")
     parser.add_argument("--cache", type=Path, default=ROOT / ".run" / "bench")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
@@ -395,7 +397,8 @@ def main() -> None:
     if options.systems:
         made = {name: made[name] for name in options.systems.split(",")}
     command = f"python bench/evidence.py {' '.join(sys.argv[1:])}".strip()
-    stem = options.out / f"evidence-{date.today()}{'' if options.half == 'held-out' else '-tune'}"
+    labels = ["tune"] * (options.half == "tune") + [options.label] * bool(options.label)
+    stem = options.out / "-".join(["evidence", str(date.today()), *labels])
     results: dict[str, dict] = {}
     for name in options.sets.split(","):
         start = time.time()
@@ -406,8 +409,8 @@ def main() -> None:
         print(f"{name}: {len(questions)} questions, {time.time() - start:.0f} s, {at_1024}")
         print(f"    {results[name].get('pruning')}", flush=True)
         report = {"command": command, "date": str(date.today()), "sets": results}
-        stem.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        stem.with_suffix(".md").write_text(table(results, command), encoding="utf-8")
+        Path(f"{stem}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        Path(f"{stem}.md").write_text(table(results, command), encoding="utf-8")
     print(table(results, command))
 
 

@@ -31,6 +31,8 @@ class Fusion:
         rare: Added in proportion to the share of its words that few passages hold.
         most: Words never weigh more.
         lift: Share of the better neighbour's score that a passage gets.
+        stretches: Whether passages count by their surroundings in a document whose best ones stand
+            together (``retrieval/stretches.py``).
     """
 
     words: float = 0.35
@@ -40,6 +42,7 @@ class Fusion:
     rare: float = 0.1
     most: float = 0.8
     lift: float = 0.3
+    stretches: bool = True
 
     def word_weight(self, query: str, *, rare_share: float = 0.0) -> float:
         """How much words count beside nearness.

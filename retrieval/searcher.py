@@ -3,11 +3,13 @@
 import logging
 import tempfile
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from retrieval.fusion import Fusion, fuse, lifted
+from retrieval.query import core
 from retrieval.reranker import Reranker
+from retrieval.stretches import by_stretches
 from retrieval.types import Embedder, Passage, Shelf
 from retrieval.vector_index import VectorIndex
 from retrieval.word_index import WordIndex
@@ -120,24 +122,32 @@ class Searcher:
     ) -> list[tuple[int, float]]:
         """Chunk numbers and fused scores, best first."""
         depth = max(2 * top_k, _DEPTH)
-        near = self._vectors.search(self._embedder.embed_query(query), depth, documents=documents)
+        near = self._vectors.search(
+            self._embedder.embed_query(core(query)), depth, documents=documents
+        )
         worded = self._words.search(query, depth, documents=documents)
         weight = self._fusion.word_weight(query, rare_share=self._words.rare_share(query))
         scores = fuse(near, worded, word_weight=weight)
-        return lifted(scores, self._neighbours(scores), lift=self._fusion.lift)
+        around = {number + step for number in scores for step in (-1, 0, 1)}
+        owners = {n: place[0] for n, place in self._shelf.places(sorted(around)).items()}
+        ranked = lifted(scores, _neighbours(scores, owners), lift=self._fusion.lift)
+        return self._by_stretches(ranked, scores, owners) if self._fusion.stretches else ranked
 
-    def _neighbours(self, found: Collection[int]) -> dict[int, list[int]]:
-        """The chunks before and after each chunk that was found; those count as found too."""
-        around = {number + step for number in found for step in (-1, 0, 1)}
-        places = self._shelf.places(sorted(around))
-        beside: dict[int, list[int]] = {number: [] for number in found}
-        for number in found:
-            for other in (number - 1, number + 1):
-                here, there = places.get(number), places.get(other)
-                if here is not None and there is not None and here[0] == there[0]:
-                    beside[number].append(other)
-                    beside.setdefault(other, []).append(number)
-        return beside
+    def _by_stretches(
+        self,
+        ranked: Sequence[tuple[int, float]],
+        scores: Mapping[int, float],
+        owners: Mapping[int, str],
+    ) -> list[tuple[int, float]]:
+        """The same scores, handed out anew within the documents whose best stand together."""
+        groups: dict[str, list[tuple[int, float]]] = {}
+        for number, score in ranked:
+            groups.setdefault(owners.get(number, ""), []).append((number, score))
+        found: list[tuple[int, float]] = []
+        for owner, group in groups.items():
+            own = {number: scores[number] for number, _ in group if number in scores}
+            found += by_stretches(group, own, self._vectors.size(owner))
+        return sorted(found, key=lambda each: (-each[1], each[0]))
 
     def _reranked(
         self, reranker: Reranker, query: str, passages: Sequence[Passage]
@@ -155,6 +165,17 @@ class Searcher:
             for each, score in zip(kept, scores, strict=True)
         ]
         return sorted(rescored, key=lambda each: -each.score)
+
+
+def _neighbours(found: Collection[int], owners: Mapping[int, str]) -> dict[int, list[int]]:
+    """The chunks before and after each chunk that was found; those count as found too."""
+    beside: dict[int, list[int]] = {number: [] for number in found}
+    for number in found:
+        for other in (number - 1, number + 1):
+            if number in owners and owners.get(other) == owners[number]:
+                beside[number].append(other)
+                beside.setdefault(other, []).append(number)
+    return beside
 
 
 def _bounded(query: str) -> str:

@@ -62,6 +62,11 @@ class VectorIndex:
         with self._lock:
             return (self._documents.keys() | self._missing) <= set(documents)
 
+    def size(self, document_id: str) -> int:
+        """How many chunks a document has here; 0 where it has none."""
+        with self._lock:
+            return len(self._documents.get(document_id, ()))
+
     def sync(self, shelf: Shelf, *, verify: bool = False) -> None:
         """Makes the index hold the shelf's documents and no others.
 

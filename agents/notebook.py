@@ -11,6 +11,7 @@ from agents.steps import Step
 from agents.support import Evidence, Supporter
 from memory.document import Span
 from memory.sentences import sentences
+from retrieval.errors import BudgetTooSmall
 from retrieval.types import Passage
 
 
@@ -60,10 +61,14 @@ def basis_of(
         for place, (part, score) in enumerate(parts.items())
     ]
     passages.sort(key=lambda passage: -passage.score)
-    basis = yield from gather(replace(desk, budget_tokens=room), question, passages)
+    try:
+        basis = yield from gather(replace(desk, budget_tokens=room), question, passages)
+        text = f"{basis.text}\n\n{lines}"
+    except BudgetTooSmall:  # the notes alone have to do
+        text = lines
     # The answer may rest on a note alone, so all of the noted parts may be cited.
     spans = [(part.document_id, part.span) for part in parts]
-    return Basis(f"{basis.text}\n\n{lines}", spans, nearest or passages)
+    return Basis(text, spans, nearest or passages)
 
 
 def is_borne_out(desk: Desk, question: str, claim: str, part: Part) -> bool:

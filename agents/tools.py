@@ -118,7 +118,7 @@ def search(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
         found = [p for p in wide if p.document_id == document.id][:top_k]
     else:
         found = list(reach.search(query, top_k))
-    return _shown(reach, found) if found else Seen(f"nothing was found for “{query}”")
+    return shown(reach, found) if found else Seen(f"nothing was found for “{query}”")
 
 
 def grep(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
@@ -141,8 +141,8 @@ def grep(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
     if not total:
         return Seen(f"“{wanted}” does not stand there")
     times = "once" if total == 1 else f"{total} times"
-    shown = _shown(reach, found)
-    return Seen(f"“{wanted}” stands there {times}; the first places:\n{shown.text}", shown.passages)
+    seen = shown(reach, found)
+    return Seen(f"“{wanted}” stands there {times}; the first places:\n{seen.text}", seen.passages)
 
 
 def read(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
@@ -163,8 +163,8 @@ def read(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
         last = _sentence_around(document.text, Span(span.end, span.end))
         span = Span(begin, last.start if last.start > begin else span.end)
     rest = f"\n(it goes on at start {span.end})" if span.end < len(document.text) else ""
-    shown = _shown(reach, [Passage(0, document.id, span, 1.0)])
-    return Seen(shown.text + rest, shown.passages)
+    seen = shown(reach, [Passage(0, document.id, span, 1.0)])
+    return Seen(seen.text + rest, seen.passages)
 
 
 _DOCUMENT = {"type": "integer", "minimum": 1, "description": "number of the document"}
@@ -216,7 +216,8 @@ TOOLS = (
 )
 
 
-def _shown(reach: Reach, passages: Sequence[Passage]) -> Seen:
+def shown(reach: Reach, passages: Sequence[Passage]) -> Seen:
+    """Passages as the tools show them: each behind a mark with its document and place."""
     numbers = {key: number for number, key in enumerate(reach.documents, 1)}
     blocks = []
     for passage in passages:

@@ -12,7 +12,7 @@ from agents.desk import Desk
 from agents.looking import Gathered, Limits
 from agents.prompting import fenced, render, text_of
 from agents.steps import Called, Degraded, Step
-from agents.tools import TOOLS, Reach, Seen, Tool, outline
+from agents.tools import TOOLS, Reach, Seen, Tool, outline, shown
 from retrieval.types import Passage
 from serving.errors import BadReply
 from serving.model import Message, Usage
@@ -20,6 +20,7 @@ from serving.model import Message, Usage
 __all__ = ["SchemaLoop"]
 
 _REPLY_TOKENS = 120
+_NEW_PASSAGES = 3
 _SHOWN_CHARS = 600  # of a result, in the step
 
 
@@ -100,9 +101,22 @@ class _Talk:
         tool = next((tool for tool in TOOLS if tool.name == name), None)
         if tool is None:
             raise BadReply(f"tool must be one of {', '.join(t.name for t in TOOLS)}, or answer")
+        if name == "search":
+            return name, arguments, self._new(tool, arguments)
         if self._key(name, arguments) in self._done:
             raise BadReply("this call was made before; make another one, or answer")
         return name, arguments, tool.run(self._reach, arguments)
+
+    def _new(self, search: Tool, arguments: Mapping[str, Any]) -> Seen:
+        """What a search finds that was not shown before; so the same again shows more."""
+        known = {(p.document_id, p.span) for p in self.passages}
+        found = search.run(self._reach, {**arguments, "top_k": len(known) + _NEW_PASSAGES})
+        if not found.passages:
+            return found
+        new = [p for p in found.passages if (p.document_id, p.span) not in known]
+        if not new:
+            raise BadReply("a search for this shows nothing new; make another call, or answer")
+        return shown(self._reach, new[:_NEW_PASSAGES])
 
     def use(self, name: str, arguments: Mapping[str, Any]) -> Called:
         """Calls a tool without asking the model."""

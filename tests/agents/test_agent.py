@@ -22,8 +22,8 @@ def call(tool, **arguments):
     return json.dumps({"tool": tool, **arguments})
 
 
-def read(model, *, budget_tokens=80, **options):
-    desk = desk_of(model, document_of("The Lamp", TALE), budget_tokens=budget_tokens)
+def read(model, *, budget_tokens=80, tale=TALE, **options):
+    desk = desk_of(model, document_of("The Lamp", tale), budget_tokens=budget_tokens)
     return list(AgentReader(**options).read(desk, QUESTION))
 
 
@@ -45,6 +45,15 @@ def test_it_looks_until_it_has_seen_enough():
 def test_it_may_say_itself_that_it_has_seen_enough():
     model = ScriptedLLM([call("answer"), "Anders Holm."], choices=[NO, YES])
     assert tools(read(model)) == ["search"]
+
+
+def test_the_same_search_again_shows_more():
+    again = call("search", query="bell Petrel")
+    model = ScriptedLLM([again, again, "Anders Holm."], choices=[NO, NO, YES, YES])
+    bells = [f"Bell number {n} rang. {'All was quiet again. ' * 12}" for n in range(12)]
+    steps = read(model, budget_tokens=400, tale="\n\n".join(bells))
+    results = [step.result for step in steps if isinstance(step, Called)]
+    assert len(results) == len(set(results)) == 3
 
 
 def test_the_conversation_only_grows_at_its_end():

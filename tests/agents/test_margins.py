@@ -74,3 +74,11 @@ def test_notes_of_several_documents_say_which():
     model = ScriptedLLM([note("Ahab was her captain."), "Ahab."], choices=[NO, YES, YES])
     read(model, ONE, THREE)
     assert "- Tale 2, " in model.seen[-1][-1].content
+
+
+def test_a_budget_with_no_room_beside_the_notes_leaves_the_notes():
+    model = ScriptedLLM([note("Ahab was her captain."), "Ahab."], choices=[NO, NO, YES, YES])
+    desk = desk_of(model, document_of("Tale 1", TALE), budget_tokens=12)
+    answer = list(MarginsReader(part_tokens=26).read(desk, QUESTION))[-1]
+    assert answer.found
+    assert "Ahab was her captain." in model.seen[-1][-1].content

@@ -303,7 +303,7 @@ def doctor(
     from app.settings import Settings
     from app.terminal import out, plain
 
-    findings = examine(Settings(), measure_pace=measure)
+    findings = examine(Settings(), measure=measure)
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
         return

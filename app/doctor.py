@@ -6,7 +6,7 @@ import platform
 import shutil
 from dataclasses import dataclass
 
-from app.models import READING_PACE, choose_model, keep_pace, open_model, paces
+from app.models import READING_PACE, Pace, choose_model, keep_pace, open_model, paces
 from app.settings import Settings, settings_file
 from serving.catalogue import card, catalogue, default_llm
 from serving.errors import GistreeError, ModelError
@@ -19,6 +19,8 @@ EXTRAS = {
     "ui": ("streamlit", "the web page"),
     "postgres": ("psycopg", "a library in PostgreSQL"),
 }
+
+_FETCH = "gistree models fetch "
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +37,24 @@ class Finding:
     value: str
     advice: str = ""
 
+    @property
+    def model_to_fetch(self) -> str:
+        """The model whose fetching is advised; empty where something else is."""
+        advice, known = self.advice.removeprefix(_FETCH), self.advice.startswith(_FETCH)
+        return advice if known and " " not in advice else ""
 
-def examine(settings: Settings, *, measure_pace: bool) -> list[Finding]:
+
+def examine(settings: Settings, *, measure: bool) -> list[Finding]:
     """Looks at everything that bears on answers.
 
     Args:
         settings: The person's.
-        measure_pace: Measure how fast the language model reads (takes up to a minute), and keep it.
+        measure: Measure how fast the language model reads (takes up to a minute), and keep it.
     """
     return [
         *_machine(settings),
         *_embedder(settings),
-        *_model(settings, measure_pace=measure_pace),
+        *_model(settings, measure=measure),
         *_extras(),
     ]
 
@@ -101,7 +109,7 @@ def _embedder(settings: Settings) -> list[Finding]:
     ]
 
 
-def _model(settings: Settings, *, measure_pace: bool) -> list[Finding]:
+def _model(settings: Settings, *, measure: bool) -> list[Finding]:
     have = [name for name in installed(settings.models) if card(name).kind == "llm"]
     findings = [Finding("models in the cache", ", ".join(have) or "none")]
     try:
@@ -111,18 +119,11 @@ def _model(settings: Settings, *, measure_pace: bool) -> list[Finding]:
     ability = chosen.card.ability if chosen.card else "as its server's"
     better = f"gistree models fetch {default_llm()}" if ability == "tiny" else ""
     findings.append(Finding("language model", f"{chosen.name} ({ability}): {chosen.why}", better))
-    if measure_pace:
-        from serving.speed import measure
-
+    if measure:
         try:
-            model = open_model(settings)
+            measure_pace(settings)
         except ModelError as error:
             return [*findings, Finding("reading pace", "not measured", str(error))]
-        try:
-            pace = measure(model)
-        finally:
-            model.close()
-        keep_pace(settings, chosen.name, pace.prompt_tokens_per_s, pace.completion_tokens_per_s)
     known = paces(settings).get(chosen.name)
     if known is None:
         return [*findings, Finding("reading pace", "not measured yet", "gistree doctor --measure")]
@@ -133,6 +134,24 @@ def _model(settings: Settings, *, measure_pace: bool) -> list[Finding]:
     writes = known.completion_tokens_per_s
     pace_text = f"reads {reads:.0f} tokens a second, writes {writes:.0f}"
     return [*findings, Finding("reading pace", pace_text, slow)]
+
+
+def measure_pace(settings: Settings) -> Pace:
+    """How fast the chosen model reads and writes here, measured now and kept; takes a while.
+
+    Raises:
+        ModelError: there is none, or it cannot be opened.
+    """
+    from serving.speed import measure
+
+    chosen = choose_model(settings)
+    model = open_model(settings)
+    try:
+        pace = measure(model)
+    finally:
+        model.close()
+    keep_pace(settings, chosen.name, pace.prompt_tokens_per_s, pace.completion_tokens_per_s)
+    return Pace(pace.prompt_tokens_per_s, pace.completion_tokens_per_s)
 
 
 def _extras() -> list[Finding]:

@@ -69,10 +69,17 @@ class Jobs:
 
     def fetch(self, model: str) -> Job:
         """Has a model fetched into the model cache; once, however often it is asked for."""
+        return self._once("fetch", model, model=model)
+
+    def measure(self) -> Job:
+        """Has it measured how fast the language model reads here; once at a time."""
+        return self._once("measure", "the pace of the language model")
+
+    def _once(self, kind: str, name: str, **work: Any) -> Job:
         for job in self.list():
-            if job.kind == "fetch" and job.name == model and job.state in ("queued", "running"):
+            if (job.kind, job.name) == (kind, name) and job.state in ("queued", "running"):
                 return job
-        return self.order("fetch", name=model, model=model)
+        return self.order(kind, name=name, **work)
 
     def order(
         self, kind: str, *, name: str, document_id: str = "", not_before: float = 0.0, **work: Any

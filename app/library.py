@@ -15,7 +15,7 @@ from agents.steps import Reader, Step
 from app.conversations import Conversations
 from app.ingest import Ingest
 from app.lookup import clean, find, readable
-from app.models import open_embedder, open_model, paces
+from app.models import choose_model, open_embedder, open_model, paces
 from app.place import Place, locate_library
 from app.progress import OnProgress, silent
 from app.settings import Settings
@@ -27,7 +27,7 @@ from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, Librar
 from memory.job_book import JobBook
 from memory.store import Entry, Store
 from retrieval.types import Embedder, Passage, Pruner
-from serving.errors import MissingExtra
+from serving.errors import MissingExtra, ModelNotFound
 from serving.model import LanguageModel
 from serving.plugins import make, names
 
@@ -429,6 +429,23 @@ class Library:
             if self._model is None:
                 self._model = open_model(self.settings)
             return self._model
+
+    def use(self, settings: Settings) -> None:
+        """Takes other settings from now on; a question that is being answered keeps its model.
+
+        Raises:
+            ModelNotFound: they name a model that is not there.
+        """
+        chosen = choose_model(settings)
+        if chosen.kind == "file" and not Path(chosen.where).is_file():
+            raise ModelNotFound(f"there is no file {clean(chosen.where)}")
+        with self._lock:
+            self.settings = settings
+            self._model = None
+
+    def without_vectors(self) -> int:
+        """How many documents have no vectors by the embedder in use."""
+        return len(self._store.without_vectors(self.settings.embedder))
 
     @property
     def embedder(self) -> Embedder:

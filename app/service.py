@@ -4,7 +4,7 @@ import threading
 
 from app.foreman import Foreman
 from app.library import Library
-from app.settings import Settings
+from app.settings import Settings, save
 
 
 class Service:
@@ -37,6 +37,20 @@ class Service:
             if self._foreman is None:
                 self._foreman = Foreman(library)
                 self._foreman.start()
+
+    def use_model(self, name: str) -> None:
+        """Lets another model answer, from now on and after the next start too.
+
+        Args:
+            name: As the setting "model" has it.
+
+        Raises:
+            GistreeError: there is no such model, or the settings cannot be kept.
+        """
+        settings = self.settings.model_copy(update={"model": name})
+        self.library.use(settings)
+        save(model=name)
+        self.settings = settings
 
     def close(self) -> None:
         """Stops work and gives back the library; the next who asks opens it anew."""

@@ -1,7 +1,7 @@
 """Work in the background, as the person sees it: how far it is, what went wrong, what to do."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import streamlit as st
 
@@ -26,11 +26,16 @@ _STAGES = {
 }
 
 
-def activity(library: Library) -> None:
-    """The jobs, kept up to date; the page around is drawn anew when a document has come or gone."""
+def activity(library: Library, kinds: Collection[str]) -> None:
+    """The jobs, kept up to date; the page around is drawn anew when a document has come or gone.
+
+    Args:
+        library: Whose.
+        kinds: Those of these kinds.
+    """
     every = _LIVE_S if _live(library.jobs) else _IDLE_S
     st.session_state["seen-state"] = _state(library)
-    st.fragment(_shown, run_every=every)(library)
+    st.fragment(_shown, run_every=every)(library, kinds)
 
 
 def _live(jobs: Jobs) -> bool:
@@ -44,10 +49,10 @@ def _state(library: Library) -> tuple[object, ...]:
     return (len(library.list()), frozenset(leaving), _live(library.jobs), bool(jobs))
 
 
-def _shown(library: Library) -> None:
+def _shown(library: Library, kinds: Collection[str]) -> None:
     if _state(library) != st.session_state.get("seen-state"):
         st.rerun()
-    jobs = library.jobs.list()
+    jobs = [job for job in library.jobs.list() if job.kind in kinds]
     now = time.time()
     for job in jobs:
         if job.kind == "delete" and job.state == "queued":

@@ -24,7 +24,7 @@ def page() -> None:
     st.title("Library")
     everything = overview(shelf)
     upload_panel(shelf, everything.tags)
-    activity(shelf)
+    activity(shelf, ("add", "fetch", "delete"))
     if not everything.num_documents:
         if not shelf.read_only and all(
             job.state in ("done", "failed") for job in shelf.jobs.list()

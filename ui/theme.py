@@ -50,5 +50,15 @@ STYLE = """
 .gt-problem { border-inline-start: 3px solid #d9822b; padding-inline-start: .75rem; }
 .gt-tag { display: inline-block; margin: .15rem .35rem 0 0; padding: 0 .5rem; font-size: .8rem;
   border: 1px solid color-mix(in srgb, currentColor 35%, transparent); border-radius: 1rem; }
+.gt-table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+.gt-table th, .gt-table td { text-align: start; vertical-align: top;
+  padding: .35rem .75rem .35rem 0;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent); }
+.gt-table thead th { font-weight: 400; opacity: .7; }
+.gt-table tbody th { font-weight: 600; min-width: 7rem; width: 25%; }
+.gt-table td .gt { white-space: pre-line; }
+/* White letters on the light blue of the dark theme are too faint. */
+[data-testid="stBaseButton-primary"], [data-testid="stBaseButton-primaryFormSubmit"] {
+  color: light-dark(#ffffff, #0d1317); }
 </style>
 """

@@ -37,8 +37,9 @@ FLAGS = [
 
 
 @pytest.fixture
-def library(tmp_path) -> Iterator[Library]:
+def library(tmp_path, monkeypatch) -> Iterator[Library]:
     """The library that pages show when they are run alone (AppTest), with fakes for models."""
+    monkeypatch.setattr("app.settings.settings_file", lambda: tmp_path / "settings.toml")
     settings = Settings(library=str(tmp_path / "library"), pruner="none", models=tmp_path / "none")
     library = Library(settings=settings, model=ScriptedLLM([]), embedder=HashingEmbedder())
     set_service(Service(library=library))

@@ -11,6 +11,15 @@ Search = Callable[[str, int], Sequence[Passage]]
 
 
 @dataclass(frozen=True, slots=True)
+class Scope:
+    """What tools may reach where no model is at hand; as the same fields of ``Desk``."""
+
+    documents: tuple[str, ...]
+    search: Search
+    document: Callable[[str], Document]
+
+
+@dataclass(frozen=True, slots=True)
 class Desk:
     """A reader's tools. The scope is enforced here: nothing outside ``documents`` can be reached.
 

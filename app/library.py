@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from agents.answer import Answer, Citation, cite
-from agents.desk import Desk
+from agents.desk import Desk, Scope
 from agents.steps import Reader, Step
 from app.conversations import Conversations
 from app.ingest import Ingest
@@ -392,6 +392,22 @@ class Library:
             tokens_per_s=self._pace,
         )
         yield from plan.read(desk, clean(question))
+
+    def reach(self, documents: Collection[str] | None = None) -> Scope:
+        """What the tools of ``agents.tools`` may reach: these documents and no others.
+
+        Args:
+            documents: Ids, names or titles; all documents where not given.
+
+        Raises:
+            DocumentNotFound: no such document.
+        """
+        keys = self._scope(documents)
+        return Scope(
+            documents=keys,
+            search=lambda query, top_k: self._search(query, keys, top_k),
+            document=self._document,
+        )
 
     def _scope(self, documents: Collection[str] | None) -> tuple[str, ...]:
         if documents is None:

@@ -23,8 +23,9 @@ def kind_of(question: str) -> tuple[Kind, str]:
         found = rule.search(text)
         if found:
             return kind, found.group().strip(" ,.?!")
-    links = len(_LINKS.findall(text))
-    if links >= 2 or (links and _CHAIN.search(text)):
+    plain = _REPORTED.sub(" ", text)
+    links = len(_LINKS.findall(plain))
+    if _ASKS.search(plain) and (links >= 2 or (links and _CHAIN.search(plain))):
         return "multi-hop", "one thing described by another"
     return "look-up", ""
 
@@ -36,9 +37,10 @@ def _any(*patterns: str) -> re.Pattern[str]:
 _PLURAL_WORD = r"(?:[a-z]{2,}(?:[^suia'\W]s|ies|ses|xes|ches|shes)|people|men|women|children)\b"
 _PLURAL = (  # "ships …", or "other ships are …": "ship sails …" looks the same but for what follows
     r"(?!(?:\w+ )?(?:of|is|was|does|has|this|his|its|as|perhaps|words|news|happens|means)\b)"
+    r"(?!(?:do|did|are|were|can|could|would|will|should|might|must|had|have)\b)"
     rf"(?:{_PLURAL_WORD}(?! (?:the|an?|his|her|their|its|him|who|to|for|from|with|at|up|down)\b)|"
     rf"(?:\w+ ){{1,2}}?{_PLURAL_WORD}(?= (?:are|were|do|did|have|had|can|could|should|must|may|"
-    r"will|would|of|in|on|and|there|that)\b|\?|$))"
+    r"will|would|of|and|there)\b|\?|$))"
 )
 _TEXT = (
     r"(?:book|novel|story|stories|text|document|report|article|paper|poem|play|contract|essay)s?"
@@ -49,7 +51,10 @@ _STATED = (  # numbers of these are said at one place, not found by counting
 )
 
 _COUNT = _any(
-    r"\bhow (?:often|many times)\b",
+    r"\bhow often (?!must|should|shall|can|may|has to|have to|need)",
+    r"\bhow many times (?:is|are|do|does|in)\b",
+    r"\bhow many times .*\b(?:mention|name|appear|occur|use|say|cite)",
+    r"\bnumber of times\b",
     r"\bin how many\b",
     r"\bhow many of\b",
     r"\b(?:count|tally)\b (?:the|all|how|every|up)",
@@ -62,24 +67,26 @@ _COUNT = _any(
     r"\bhow many (?:different|distinct|other|separate)\b",
     rf"\bhow many (?:chapters|sections|clauses|tables|figures|characters|{_TEXT}|references)\b",
     rf"\bhow many (?!{_STATED}\b).*\b(?:are|were) there\b",
-    rf"\bhow many (?!{_STATED}\b)[a-z]+s (?:do|does|did|have)\b(?! .*\bcost)",
+    rf"\bhow many (?!{_STATED}\b)[a-z]+s (?:do|does)\b(?!.*\b(?:have|has|contains?|use|cost|take))",
     r"\bwie (?:oft|häufig)\b|\bwie viele\b.*\b(?:insgesamt|kommen|gibt es)\b",
     r"\bcombien de (?:fois|\w+ (?:en \w+ )?y a-t-il)|\bcu[áa]ntas veces\b|\bquante volte\b",
     r"\bquantas vezes\b|\bсколько раз\b|多少次|几次|幾次|何回|كم مرة|몇 번|कितनी बार",
 )
 _COMPARE = _any(
-    r"\bcompar(?:e|es|ed|ing|ison|isons)\b",
-    r"\bcontrast(?:s|ed|ing)?\b",
+    r"\bcompar(?:e|es|ed|ing|isons?)\b",
+    r"^contrast\b|\b(?:compare|and|in) contrast\b",
     r"\bdiffer(?:s|ed|ence|ences|ent from|ently)?\b",
     r"\b(?:versus|vs)\b",
-    r"\bin common\b|\balike\b|\bsimilar(?:ity|ities)?\b|\bparallels?\b",
+    r"\bin common\b|\balike\b|\bsimilarit(?:y|ies)\b|\bparallels\b",
+    r"\b(?:how|are|is|in what ways?) .*\bsimilar\b",
     r"^how (?:do|does) .* relate to\b",
-    r"\bdistinguish(?:es|ed)?\b|\bat odds\b|\b(?:dis)?agree (?:with|on|about)\b",
+    r"\bdistinguish(?:es|ed)?\b|\bat odds\b|^(?:do|does|did) .*\bagree (?:with|on|about)\b",
     r"\bwhich of the (?:two|three)\b",
     r"^(?:who|which|what|whom)\b.*\b(?:more|less|better|worse|faster|[a-z]{3,}er)\b.*,? .*\bor\b",
-    r"^(?:is|are|was|were|does|do|did)\b.* (?:more|less|[a-z]{3,}er)\b.* than\b",
+    r"^(?:is|are|was|were|does|do|did)\b.* (?:more|less|[a-z]{3,}er)\b.*(?<!other)(?<!rather) than "
+    r"(?!\d)",
     r"^(?:does|do|is|are|did)\b.* or (?:the )?.*\b(?:more|most|better)\b",
-    r"\b(?:like|unlike) (?:the|that of)\b.*\?$(?<!look like\?)",
+    r"^(?:is|are|was|were) .*\b(?:like|unlike) (?:the|that of)\b",
     r"\bvergleich\w*|\bunterschied\w*|\bunterscheide\w*|\bgemeinsam\b",
     r"\bdifférences?\b|\bcomparez?\b|\bcompara\w*|\bdiferencias?\b|\bdifferenz\w*|\bconfronta\w*",
     r"\bdiferenças?\b|\bсравни\w*|\bразниц\w*|\bотлича\w*|比较|比較|区别|差异|違い|차이|비교|قارن|الفرق",
@@ -93,14 +100,17 @@ _SUMMARISE = _any(
     r"\b(?:moral|message|meaning|lesson) of (?:the|this)\b|'s (?:message|argument|thesis)\b",
     r"\b(?:outline|retell|condense|paraphrase|trace)\b|\bin (?:your own|plain|simple) \w+\b",
     rf"\bexplain (?:the|this) (?:whole )?{_TEXT}\b",
-    r"\b(?:overall|all in all|as a whole|throughout|on the whole|in general|end of it all)\b",
+    r"^overall\b|\b(?:all in all|as a whole|on the whole|end of it all)\b",
+    rf"\bthroughout(?: the (?:\w+ )?{_TEXT})?[ ?.]*$",
     r"\b(?:over the course|from (?:the )?(?:beginning|start|first) .*to (?:the |his |her )?\w+)\b",
-    r"^how (?:do|does|did|is|are|has|have)\b.*\b(?:change[sd]?|develop(?:s|ed)?|evolve[sd]?|"
-    r"grow|shift(?:s|ed)?|portrayed|depicted|presented|treated)\b",
-    r"\bneed to know\b|\bwhat case do(?:es)?\b|\bpicture of\b|\bconclusions?\b|\btrying to say\b",
-    r"\bwhat (?:does|do) .* contain\b|\bbullet points\b|\bdescribe the (?:relation|character)",
+    r"^how (?:do|does|did|is|are|has|have) (?:[\w'’]+ ){1,6}?(?:changed?|develop(?:ed)?|evolved?|"
+    r"grow|shift(?:ed)?|portrayed|depicted|presented)\b",
+    r"\bdo (?:i|we|you) need to know\b|\bwhat case do(?:es)?\b|\bwhat picture\b|\btrying to say\b",
+    r"\bconclusions? do(?:es)?\b|\bwhat do(?:es)? th(?:is|e) \w+ contain\b|\bbullet points\b",
+    r"\bdescribe the (?:relation|character)",
     r"\b(?:fasse?|fass)\b.*\bzusammen\b|\bzusammenfass\w*|\bworum geht\b|\bwovon handelt\b",
-    r"\brésum\w*|\bde quoi (?:parle|s'agit)\b|\bresum\w*|\bde qué (?:trata|va)\b|\briassum\w*",
+    r"\brésum\w*|\bde quoi (?:parle|s'agit)\b|\bresum(?:en|ir|a|e el|e la|e este|o)\b",
+    r"\bde qué (?:trata|va)\b|\briassum\w*",
     r"\bdi cosa (?:parla|tratta)\b|\bdo que (?:trata|fala)\b|\bо ч[её]м\b|\bкратк\w*|\bрезюм\w*",
     r"总结|總結|概括|摘要|概要|要約|あらすじ|主题|요약|줄거리|لخص|ملخص|सारांश",
 )
@@ -108,7 +118,8 @@ _LIST = _any(
     r"\b(?:list|enumerate|itemi[sz]e|catalogue)\b",
     r"\b(?:name|find|give|show|tell|quote|mention) (?:me )?(?:all|every|each|the names)\b",
     r"^(?:all|every) (?:of )?the\b",
-    r"\b(?:what|who) (?:are|were) (?:all )?(?:the )?(?!.*\bof (?:one|that)\b)(?:\w+ ){0,2}\w+",
+    rf"\b(?:what|who) (?:are|were) (?:all )?(?:(?:the|his|her|its|their|these|those|\w+'s?) )?"
+    rf"(?:[\w'-]+ ){{0,3}}?{_PLURAL_WORD}(?! \w+ing\b)",
     rf"\bwhich {_PLURAL}|^which of the .*\b(?:are|were|have)\b",
     rf"^what (?:other |different )?{_PLURAL}|^what (?:sorts|kinds|types) of\b",
     r"\b(?:welche|nenne|liste)\b (?:alle|\w+(?:en|er)\b)|\bzähle?\b.*\bauf\b|\bauflist\w*",
@@ -122,11 +133,19 @@ _RULES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("summarise", _SUMMARISE),
     ("list", _LIST),
 )
-_LINKS = _any(r"(?<!^)\b(?:who|whom|whose|that|which|where|when|if)\b(?!\?)")
+_LINKS = _any(r"(?<!^)\b(?:who|whom|whose|that|which)\b(?!\?)")
+_REPORTED = _any(  # "he said that": no thing described by another
+    r"\b(?:s[ae]y|says|said|saying|thinks?|thought|told|tells?|knows?|known|believes?|feels?|felt|"
+    r"fact|so|such|now|means?|ensures?|sees?|saw|finds?|found|shows?|suggest\w*|claim\w*|argu\w*|"
+    r"mention\w*|is|was|doubt|sure|given|all) that\b|\bof the following\b"
+)
+_ASKS = _any(
+    r"^(?:\W*\w+){0,3}?\W*\b(?:who|whom|whose|what|which|where|when|why|how|is|are|was|were|did|"
+    r"does|do|if|name|in|of|by|from)\b"
+)
 _CHAIN = _any(
     r"\b(?:of|the|by|to|from|with) (?:the |a )?\w+ (?:of |to |from )?"
     r"(?:who|whom|whose|that|which)\b",
     r"\bof the \w+(?:'s)? .*\b(?:who|whom|whose|that|which)\b",
     r"\bthe (?:person|man|woman|one|ship|town|city|friend|officer) .*\b(?:who|that|which)\b",
-    r"\bof the \w+ of the\b",
 )

@@ -5,11 +5,15 @@
 On questions labelled by hand (``router_questions.jsonl``), half of which the rules were written
 with ("tune"), half of which they were not ("held-out"). The readers that fit were labelled for two
 machines: a small model on two processor cores, and a large one on a server. With --model the
-default model is asked, too, by log-probability.
+default model is asked, too, by log-probability. Where the public question sets are at hand, the
+kinds that their questions are taken for are counted, too: nobody labelled those, but nearly all of
+FairytaleQA are look-ups, and all of HotpotQA take two steps or compare. The rules were written in
+sight of them.
 """
 
 import argparse
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from datetime import date
@@ -25,6 +29,8 @@ MACHINES = {
     "server": Machine(ability="large", window=32_768, tokens_per_s=3_000.0, budget_tokens=4_000),
 }
 PATIENCE_S = 300.0
+EVAL = Path(os.environ.get("GISTREE_SHARED", HERE.parent.parent / "shared")) / "eval"
+PUBLIC = ("fairytaleqa_val.jsonl", "hotpotqa.jsonl", "qmsum_val.jsonl", "xquad_de.jsonl")
 
 
 def main() -> None:
@@ -50,6 +56,8 @@ def main() -> None:
             for row, kind in zip(rows, told, strict=True):
                 if row["half"] == "tune" and kind != row["kind"]:
                     print(f"  {row['kind']:>9} told {kind:>9}: {row['question']}")
+    report["public sets"] = {name: kinds_of(name) for name in PUBLIC if (EVAL / name).is_file()}
+    print(json.dumps(report["public sets"], indent=1))
     file = options.out / f"router-{date.today()}.json"
     file.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
@@ -86,6 +94,13 @@ def reader(row: dict, kind: str, machine: Machine) -> str:
         patience_s=PATIENCE_S,
     )
     return route(task, machine).reader.partition(":")[0]
+
+
+def kinds_of(name: str) -> dict[str, int]:
+    """How many questions of a public set are taken for each kind."""
+    lines = (EVAL / name).read_text(encoding="utf-8").splitlines()
+    questions = [each["question"] for line in lines for each in json.loads(line)["questions"]]
+    return dict(Counter(kind_of(question)[0] for question in questions).most_common())
 
 
 def by_model() -> dict[str, Callable[[str], str]]:

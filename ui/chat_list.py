@@ -26,6 +26,9 @@ def chat_list(talks: Conversations) -> None:
             key="chat-new",
         )
         chats, current = talks.chats(), opened_chat()
+        for chat in chats:
+            if chat.id == current:
+                _menu(talks, chat)
         if not chats:
             st.caption("Your chats will be listed here.")
         for chat in chats[:_SHOWN]:
@@ -39,9 +42,6 @@ def chat_list(talks: Conversations) -> None:
             )
         if len(chats) > _SHOWN:
             st.caption(f"and {len(chats) - _SHOWN:,} older ones")
-        for chat in chats:
-            if chat.id == current:
-                _menu(talks, chat)
 
 
 def _menu(talks: Conversations, chat: Chat) -> None:

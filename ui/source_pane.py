@@ -72,10 +72,10 @@ def _turning(source: Source) -> None:
     paged = source.document.paged
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.button(
-            "",
+            "Previous page" if paged else "Previous part",
             icon=":material/chevron_left:",
-            help="Previous page (left arrow)" if paged else "Previous part (left arrow)",
-            key="source-previous",
+            help="Previous (left arrow)",
+            key="gt-icon-previous",
             disabled=state.source_page <= 1,
             on_click=_turn_to,
             args=(state.source_page - 1,),
@@ -91,20 +91,20 @@ def _turning(source: Source) -> None:
         )
         st.html(f'<span class="gt-muted">of {total:,}</span>', width="content")
         st.button(
-            "",
+            "Next page" if paged else "Next part",
             icon=":material/chevron_right:",
-            help="Next page (right arrow)" if paged else "Next part (right arrow)",
-            key="source-next",
+            help="Next (right arrow)",
+            key="gt-icon-next",
             disabled=state.source_page >= total,
             on_click=_turn_to,
             args=(state.source_page + 1,),
         )
         for name, icon, step in (("out", "zoom_out", -1), ("in", "zoom_in", 1)):
             st.button(
-                "",
+                f"Zoom {name}",
                 icon=f":material/{icon}:",
                 help=f"Zoom {name} ({state.source_zoom} %)",
-                key=f"source-zoom-{name}",
+                key=f"gt-icon-zoom-{name}",
                 disabled=state.source_zoom == (_ZOOMS[0] if step < 0 else _ZOOMS[-1]),
                 on_click=_zoom,
                 args=(step,),
@@ -137,18 +137,18 @@ def _search(source: Source) -> list[Span]:
             return []
         number = min(state.source_hit, len(hits) - 1)
         st.button(
-            "",
+            "Previous place",
             icon=":material/keyboard_arrow_up:",
             help="Previous place",
-            key="source-hit-previous",
+            key="gt-icon-hit-previous",
             on_click=_show_hit,
             args=(source, hits, number - 1),
         )
         st.button(
-            "",
+            "Next place",
             icon=":material/keyboard_arrow_down:",
             help="Next place",
-            key="source-hit-next",
+            key="gt-icon-hit-next",
             on_click=_show_hit,
             args=(source, hits, number + 1),
         )
@@ -198,6 +198,7 @@ def _view(source: Source, opened: Opened, hits: list[Span]) -> None:
             "total": len(source.parts),
             "zoom": zoom,
             "name": f"{source.document.title}, {name}",
+            "opened": opened.token,
             "token": f"{opened.token}/{part}/{marks[0].start}/{sheet is None}",
         },
         on_turned_change=_turned,

@@ -46,7 +46,10 @@ class Chatting:
 
 
 def answers_view(chatting: Chatting, turns: Sequence[Turn]) -> None:
-    """The answers to one question: the two newest side by side, older ones folded away."""
+    """The answers to one question: the two newest side by side, older ones folded away.
+
+    Beside an open source there is no room for two; they lie behind each other there.
+    """
     if len(turns) > 2:
         with st.expander(_count(len(turns) - 2, "earlier answer")):
             for turn in turns[:-2]:
@@ -55,8 +58,10 @@ def answers_view(chatting: Chatting, turns: Sequence[Turn]) -> None:
     if len(shown) == 1:
         _answer(chatting, shown[0], is_named=False)
         return
-    for column, turn in zip(st.columns(2, border=True), shown, strict=True):
-        with column:
+    names = [f"{number}. {label(turn.reader)}" for number, turn in enumerate(shown, 1)]
+    places = st.tabs(names) if opened_source() else st.columns(2, border=True)
+    for place, turn in zip(places, shown, strict=True):
+        with place:
             _answer(chatting, turn, is_named=True)
 
 
@@ -183,7 +188,9 @@ def _below(chatting: Chatting, turn: Turn, answer: Answer | None) -> None:
                 on_change=_rate,
                 args=(talks, turn.id),
             )
-            with st.popover("", icon=":material/content_copy:", help="Copy or export"):
+            with st.popover(
+                "Copy or export", icon=":material/content_copy:", key=f"gt-icon-copy-{turn.id}"
+            ):
                 st.code(answer.text, language=None, wrap_lines=True)
                 export_buttons(lambda: [turn], turn.question, key=turn.id)
         if turn.state != "withdrawn":

@@ -92,7 +92,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
     [view.scrollLeft, view.scrollTop] = kept;
     return;
   }
-  view.scrollIntoView({ block: "nearest" });
+  const pane = parentElement.host?.closest(".st-key-gt-source");
+  if (pane && pane.dataset.opened !== data.opened) {
+    pane.dataset.opened = data.opened;
+    // In a narrow window the source stands above the chat, perhaps out of sight.
+    if (matchMedia("(max-width: 640px)").matches) pane.scrollIntoView({ block: "start" });
+  }
   const first = view.querySelector(".highlight");
   if (!first) return;
   const showFirst = () => {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from memory.document import Span
+from retrieval.query import core
 from retrieval.sentence_scores import Scores, SentenceScores, score_sentences
 from retrieval.types import Embedder
 
@@ -48,7 +49,7 @@ class EvidencePruner:
         self, question: str, passages: Sequence[str], *, headers: Sequence[str], embedder: Embedder
     ) -> list[list[Span]]:
         """What to keep of each passage; see ``retrieval.types.Pruner``. The best come first."""
-        found = score_sentences(question, passages, embedder, max_embedded=self.max_embedded)
+        found = score_sentences(core(question), passages, embedder, max_embedded=self.max_embedded)
         kept: list[list[Span]] = [[] for _ in passages]
         if not found.spans:
             return kept

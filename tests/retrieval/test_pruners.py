@@ -56,6 +56,13 @@ def test_what_stands_first_counts_for_more():
     assert not second
 
 
+def test_an_instruction_before_the_question_does_not_change_what_is_kept():
+    asked = f"Mark the parts of this text that answer the following: {QUESTION} Say it in a word."
+    plain = f"{QUESTION} Say it in a word."
+    passages = [LAMP, GOATS]
+    assert kept(asked, passages, narrow()) == kept(plain, passages, narrow())
+
+
 def test_keeps_nothing_where_nothing_helps():
     assert kept("Quantum chromodynamics lattice?", [LAMP, GOATS], EvidencePruner(floor=0.9)) == [
         [],

@@ -9,7 +9,8 @@ from agents.desk import Desk
 from agents.parts import document_tokens
 from agents.question_kind import Kind, kind_of
 from agents.routing import Machine, Task, kind_by_model, route
-from agents.steps import Reader, Routed, Step
+from agents.steps import Degraded, Reader, Routed, Step
+from serving.errors import ContextOverflow
 from serving.model import Usage
 from serving.plugins import make
 
@@ -44,11 +45,16 @@ class AutoReader:
         )
         taken = route(task, machine)
         yield Routed(taken.reader, taken.budget_tokens, kind, taken.why)
-        reader: Reader = make("agents.readers", taken.reader)
-        for step in reader.read(replace(desk, budget_tokens=taken.budget_tokens), question):
-            if isinstance(step, Answer):
-                step = replace(step, usage=usage + step.usage)
-            yield step
+        try:
+            for step in _read(taken.reader, desk, taken.budget_tokens, question):
+                yield _with(usage, step)
+        except ContextOverflow as error:
+            if taken.reader != "full":
+                raise
+            # The length was estimated; nothing has been spent yet.
+            yield Degraded("reads what a search finds", str(error))
+            for step in _read("oprag", desk, desk.budget_tokens, question):
+                yield _with(usage, step)
 
     def _kind(self, desk: Desk, question: str) -> tuple[Kind, Usage]:
         kind, told_by = kind_of(question)
@@ -56,6 +62,16 @@ class AutoReader:
             return kind, Usage()
         asked = kind_by_model(desk.model, question)
         return asked.value or kind, asked.usage
+
+
+def _read(spec: str, desk: Desk, budget_tokens: int, question: str) -> Iterator[Step]:
+    reader: Reader = make("agents.readers", spec)
+    return reader.read(replace(desk, budget_tokens=budget_tokens), question)
+
+
+def _with(usage: Usage, step: Step) -> Step:
+    """The step; an answer counts the tokens of telling the kind."""
+    return replace(step, usage=usage + step.usage) if isinstance(step, Answer) else step
 
 
 def _tokens(desk: Desk) -> int:

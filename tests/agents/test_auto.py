@@ -2,10 +2,11 @@ import pytest
 from desks import desk_of, document_of
 from fake_models import ObligingLLM
 
+from agents.answer import Answer
 from agents.question_kind import KINDS
 from agents.readers.auto import AutoReader
 from agents.routing import Machine, Task, route
-from agents.steps import Noted, Routed
+from agents.steps import Degraded, Noted, Routed
 
 SLOW = Machine(ability="small", window=8_192, tokens_per_s=30.0, budget_tokens=700)
 FAST = Machine(ability="large", window=32_768, tokens_per_s=3_000.0, budget_tokens=4_000)
@@ -76,3 +77,14 @@ def test_the_model_may_be_asked_for_the_kind(ask_model, calls):
 def test_the_pace_that_was_measured_decides():
     assert taken("summarise", 20_000, Machine("small", 8_192, 0.0, 700)).reader != "margins"
     assert taken("summarise", 20_000, Machine("small", 8_192, 900.0, 700)).reader == "margins"
+
+
+def test_a_document_that_proves_too_long_is_searched_instead():
+    text = SENTENCE * 40 + "a " * 1_000 + SENTENCE * 200  # dense between the places sampled
+    model = ObligingLLM(context_window=4_600)
+    desk = desk_of(model, document_of("Dense", text))
+    steps = list(AutoReader(patience_s=1e6).read(desk, "Summarise the tale."))
+    assert steps[0].reader == "full"
+    assert any(isinstance(step, Degraded) and "window" in step.why for step in steps)
+    assert isinstance(steps[-1], Answer)
+    assert steps[-1].usage == model.spent

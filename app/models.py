@@ -37,14 +37,14 @@ class ChosenModel:
     """A language model to open.
 
     Attributes:
-        kind: A file for llama.cpp, or a server.
-        where: Path or address.
+        kind: A file for llama.cpp, a server, or a chat model of LangChain's.
+        where: Path, address, or "provider:model".
         name: Of the model.
         why: In words, for the person.
         card: What the catalogue says of it, if it knows it.
     """
 
-    kind: Literal["file", "server"]
+    kind: Literal["file", "server", "langchain"]
     where: str
     name: str
     why: str
@@ -79,6 +79,9 @@ def _named(wanted: str, settings: Settings) -> ChosenModel:
     if wanted.startswith(("http://", "https://")):
         url, _, name = wanted.partition("#")
         return ChosenModel("server", url, name, "you chose this server")
+    if wanted.startswith("langchain:"):
+        where = wanted.removeprefix("langchain:")
+        return ChosenModel("langchain", where, wanted, "you chose this chat model of LangChain's")
     if wanted.endswith(".gguf"):
         path = Path(wanted).expanduser()
         return ChosenModel("file", str(path), path.stem, "you chose this file")
@@ -103,6 +106,7 @@ def open_model(settings: Settings) -> LanguageModel:
     Raises:
         ModelNotFound: there is none.
         ModelUnavailable: the server that was named does not answer.
+        MissingExtra: a chat model of LangChain's was named, and the extra is not installed.
     """
     chosen = choose_model(settings)
     log.info("model name=%s where=%s why=%s", chosen.name, chosen.where, chosen.why)
@@ -116,6 +120,10 @@ def open_model(settings: Settings) -> LanguageModel:
             api_key=settings.api_key,
             ability=known.ability if known else "large",
         )
+    if chosen.kind == "langchain":
+        from serving.backends.langchain import LangChainModel
+
+        return LangChainModel(chosen.where)
     from serving.backends.llamacpp import LlamaCpp
 
     return LlamaCpp(

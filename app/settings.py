@@ -49,7 +49,8 @@ class Settings(BaseSettings):
     model: str = Field(
         default="auto",
         description="Language model: 'auto', a name of the catalogue, a .gguf file, "
-        "or the URL of an OpenAI-compatible server, with #name where it has several",
+        "the URL of an OpenAI-compatible server, with #name where it has several, "
+        "or langchain:provider:model",
     )
     api_key: str = Field(default="", description="Key for that server")
     embedder: str = Field(

@@ -5,6 +5,7 @@ model once; where the second reply fails too, the reader goes on without it and 
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -103,6 +104,16 @@ def pick(
         return Asked(None, written.usage, written.why)
     scores = tuple(0.0 if i == written.value else -20.0 for i in range(len(options)))
     return Asked(scores, written.usage)
+
+
+def says_yes(model: LanguageModel, messages: Sequence[Message]) -> Asked[float]:
+    """Probability of yes as the reply, against no; 0.0 to 1.0."""
+    asked = pick(model, messages, ["yes", "Yes", "no", "No"])
+    if asked.value is None:
+        return Asked(None, asked.usage, asked.why)
+    highest = max(asked.value)
+    weights = [math.exp(score - highest) for score in asked.value]
+    return Asked(sum(weights[:2]) / sum(weights), asked.usage)
 
 
 def field(reply: Any, name: str, kind: type[T]) -> T:

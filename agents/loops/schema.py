@@ -1,13 +1,12 @@
 """A loop for any model: each step is a reply bound by a JSON schema."""
 
 import json
-import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.answering import MAX_QUESTION_CHARS
-from agents.asking import ask, field, pick
+from agents.asking import ask, field, says_yes
 from agents.desk import Desk
 from agents.looking import Gathered, Limits
 from agents.prompting import fenced, render, text_of
@@ -34,18 +33,20 @@ class SchemaLoop:
 
     def look(self, desk: Desk, question: str, limits: Limits) -> Generator[Step, None, Gathered]:
         """Called for each tool used; Degraded where the model's reply could not be used."""
+        if not any(character.isalnum() for character in question):
+            return Gathered((), Usage())  # there are no words to search for
         talk = _Talk(desk, question)
         yield talk.use("search", {"query": question[:MAX_QUESTION_CHARS]})
         usage = Usage()
         for _ in range(limits.max_steps - 1):
             if talk.tokens >= limits.gather_tokens:
                 break
-            judged = pick(desk.model, talk.ending("agent-enough"), ["yes", "no"])
+            judged = says_yes(desk.model, talk.ending("agent-enough"))
             usage += judged.usage
             if judged.value is None:
                 yield Degraded("answers from what was seen so far", judged.why)
                 break
-            if _share(judged.value) >= limits.enough:
+            if judged.value >= limits.enough:
                 break
             asked = ask(
                 desk.model,
@@ -165,9 +166,3 @@ def _schema(tools: Sequence[Tool]) -> dict[str, Any]:
         "additionalProperties": False,
     }
     return {"anyOf": [*calls, answer]}
-
-
-def _share(scores: Sequence[float]) -> float:
-    """Probability of the first option among the two."""
-    first, second = (math.exp(score - max(scores)) for score in scores)
-    return first / (first + second)

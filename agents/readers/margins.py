@@ -1,13 +1,12 @@
 """Notes in the margin of every part; the relevant ones stand before the answer."""
 
-import math
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from agents.answer import place
 from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
-from agents.asking import ask, field, pick
+from agents.asking import ask, field, says_yes
 from agents.desk import Desk
 from agents.notebook import Note, basis_of, is_borne_out
 from agents.parts import Part, marked, named, plan
@@ -95,7 +94,7 @@ class MarginsReader:
 
     def _margin(self, desk: Desk, question: str, part: Part) -> "_Margin":
         messages = self._prompt(desk, question, part)
-        judged = pick(desk.model, messages, ["yes", "no"])
+        judged = says_yes(desk.model, messages)
         if judged.value is None:
             said = "takes" if part.found else "leaves"
             return _Margin(
@@ -104,9 +103,8 @@ class MarginsReader:
                 failed=judged.why,
                 instead=f"{said} {{part}} as the search did",
             )
-        relevance = _probability(judged.value)
-        if relevance < self.needed:
-            return _Margin(relevance, usage=judged.usage)
+        if judged.value < self.needed:
+            return _Margin(judged.value, usage=judged.usage)
 
         def note(reply: object) -> str:
             said = " ".join(field(reply, "note", str).split())
@@ -124,7 +122,7 @@ class MarginsReader:
             max_tokens=self.note_tokens,
         )
         return _Margin(
-            relevance,
+            judged.value,
             note=written.value or "",
             usage=judged.usage + written.usage,
             failed=written.why,
@@ -146,8 +144,3 @@ class _Margin:
     usage: Usage = Usage()
     failed: str = ""
     instead: str = ""
-
-
-def _probability(scores: Sequence[float]) -> float:
-    yes, no = (math.exp(score - max(scores)) for score in scores)
-    return yes / (yes + no)

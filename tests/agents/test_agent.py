@@ -15,7 +15,7 @@ PARTS = [
 ]
 TALE = "\n\n".join(PARTS)
 QUESTION = "Who cast the bell behind the door that the key from the chest opened?"
-YES, NO = 0, 1
+YES, NO = 0, 2  # of yes, Yes, no, No
 
 
 def call(tool, **arguments):

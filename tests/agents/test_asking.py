@@ -1,6 +1,6 @@
 import pytest
 
-from agents.asking import ask, field, pick
+from agents.asking import ask, field, pick, says_yes
 from serving.errors import BadReply, ContextOverflow, ModelUnavailable
 from serving.model import Message
 from serving.scripted import Reply, ScriptedLLM
@@ -82,6 +82,14 @@ def test_picking_is_by_log_probability_or_else_by_writing():
     written = pick(WithoutLogProbs(['{"choice": "no"}']), PROMPT, ["yes", "no"])
     assert written.value == (-20.0, 0.0)
     assert pick(WithoutLogProbs(['{"choice": "hm"}'] * 2), PROMPT, ["yes", "no"]).value is None
+
+
+def test_yes_is_a_probability_whatever_its_first_letter():
+    assert says_yes(ScriptedLLM([], choices=[0]), PROMPT).value > 0.9
+    assert says_yes(ScriptedLLM([], choices=[1]), PROMPT).value > 0.9
+    assert says_yes(ScriptedLLM([], choices=[3]), PROMPT).value < 0.1
+    assert says_yes(WithoutLogProbs(['{"choice": "Yes"}']), PROMPT).value > 0.9
+    assert says_yes(WithoutLogProbs(['{"choice": "hm"}'] * 2), PROMPT).value is None
 
 
 def test_picking_says_why_it_could_not():

@@ -11,7 +11,7 @@ TWO = "The weather was fair for a week, and nothing at all befell the ship or an
 THREE = "Ahab was her captain. He had lost a leg to the white whale off Japan, and hunted it since."
 TALE = f"{ONE}\n\n{TWO}\n\n{THREE}"
 QUESTION = "Who was the captain of the Pequod?"
-YES, NO = 0, 1
+YES, NO = 0, 2  # of yes, Yes, no, No
 
 
 def note(text):

@@ -231,3 +231,9 @@ def test_a_question_to_several_documents_says_which_ones_were_used(name):
     assert "“The Lamp”" in str(said[-1])
     alone = run(name, ObligingLLM(), document_of("The Lamp", LAMP), budget_tokens=60)
     assert [step.titles for step in alone if isinstance(step, Assembled)][-1] == ()
+
+
+@pytest.mark.parametrize("question", ["?!", "…", "a" * 20_000, "\u202e\x00", "🐳"])
+@pytest.mark.parametrize("name", READERS)
+def test_any_question_gets_an_answer(name, question):
+    assert isinstance(run(name, ObligingLLM(), question=question)[-1], Answer)

@@ -89,6 +89,7 @@ class Foreman:
         if time.monotonic() - self._tidied > _TIDY_S or not self._tidied:
             self._tidied = time.monotonic()
             self._jobs.tidy()
+        self._library.rest(self._library.settings.keep_model_s)
         self._look_after_workers()
         jobs = self._jobs.list()
         for job in jobs:

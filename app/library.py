@@ -1,8 +1,11 @@
 """A library of documents: add, ask, read, search, list, show, rename, tag, delete."""
 
+import gc
 import tempfile
 import threading
+import time
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -84,6 +87,9 @@ class Library:
         self.place: Place = locate_library(place or self.settings.library, read_only=read_only)
         self.read_only = self.place.read_only
         self._model = model
+        self._model_is_given = model is not None
+        self._model_used_at = 0.0
+        self._num_reading = 0
         self._embedder = embedder
         self._lock = threading.RLock()
         self._documents: dict[str, Document] = {}
@@ -391,7 +397,8 @@ class Library:
             budget_tokens=budget_tokens or self.settings.budget_tokens or self._usual_budget,
             tokens_per_s=self._pace,
         )
-        yield from plan.read(desk, clean(question))
+        with self._reading():
+            yield from plan.read(desk, clean(question))
 
     def reach(self, documents: Collection[str] | None = None) -> Scope:
         """What the tools of ``agents.tools`` may reach: these documents and no others.
@@ -442,6 +449,7 @@ class Library:
     def model(self) -> LanguageModel:
         """The language model."""
         with self._lock:
+            self._model_used_at = time.monotonic()
             if self._model is None:
                 self._model = open_model(self.settings)
             return self._model
@@ -458,6 +466,35 @@ class Library:
         with self._lock:
             self.settings = settings
             self._model = None
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with self._lock:
+            self._num_reading += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._num_reading -= 1
+                self._model_used_at = time.monotonic()
+
+    def rest(self, idle_s: float) -> bool:
+        """Gives the language model's memory back where nobody has asked for so long.
+
+        The next question opens it again, which takes seconds. A model that was handed in stays.
+
+        Returns:
+            Whether it was given back now.
+        """
+        with self._lock:
+            if self._model is None or self._model_is_given or self._num_reading:
+                return False
+            if time.monotonic() - self._model_used_at < idle_s:
+                return False
+            # Not closed: whoever took it from ``model`` may still be at it.
+            self._model = None
+        gc.collect()
+        return True
 
     def without_vectors(self) -> int:
         """How many documents have no vectors by the embedder in use."""

@@ -67,6 +67,12 @@ class Settings(BaseSettings):
     budget_tokens: int = Field(
         default=0, ge=0, description="Tokens of document text in a prompt; 0 suits the model"
     )
+    keep_model_s: float = Field(
+        default=600.0,
+        ge=0,
+        description="Seconds that the web page's server keeps a local language model in memory "
+        "after the last question",
+    )
     threads: int = Field(default=0, ge=0, description="Processor threads; 0 takes all cores")
 
     @classmethod

@@ -17,6 +17,7 @@ from memory.errors import (
 )
 from retrieval.errors import BudgetTooSmall
 from serving.errors import UnknownName
+from serving.scripted import ScriptedLLM
 
 
 def test_an_answer_carries_a_quote_that_stands_in_the_source(opened, lamp):
@@ -272,3 +273,33 @@ def test_a_damaged_database_is_said(opened, tmp_path):
     (folder / "library.db").write_bytes(b"this is no database at all" * 200)
     with pytest.raises(LibraryError, match="cannot be opened"):
         opened(place=folder)
+
+
+def test_a_model_that_nobody_asks_is_let_go_and_comes_back(opened, lamp, monkeypatch):
+    models = []
+
+    def open_another(_settings):
+        models.append(ScriptedLLM(["The Petrel sank."] * 3))
+        return models[-1]
+
+    monkeypatch.setattr("app.library.open_model", open_another)
+    library = opened()
+    library._model, library._model_is_given = None, False
+    library.add(lamp)
+    steps = library.read("What sank?", reader="oprag")
+    next(steps)
+    assert not library.rest(0)  # a question is being answered
+    for _ in steps:
+        pass
+    assert not library.rest(60)
+    assert library.rest(0)
+    assert not library.rest(0)
+    assert library.ask("What sank?", reader="oprag").found
+    assert len(models) == 2
+
+
+def test_a_model_that_was_handed_in_stays(opened):
+    library = opened("A reply.")
+    given = library.model
+    assert not library.rest(0)
+    assert library.model is given

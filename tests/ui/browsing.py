@@ -15,9 +15,7 @@ class Site:
 
     def __init__(self, door: Door) -> None:
         self.door = door
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -53,3 +51,10 @@ class Site:
 def at_rest(page) -> None:
     """Waits until the script behind a page has ended."""
     page.wait_for_selector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+
+
+def free_port() -> int:
+    """A port of this machine at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

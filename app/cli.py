@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli_mcp import mcp
 from app.cli_models import models
 from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
 from app.cli_ui import ui
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.add_typer(models, name="models")
 app.command()(ui)
+app.command()(mcp)
 
 SOME_FAILED = 3
 INTERRUPTED = 130

@@ -21,6 +21,7 @@ TurnState = Literal["running", "done", "stopped", "failed", "interrupted", "with
 """running: being answered; stopped: by the person; interrupted: its server was killed;
 withdrawn: a document that the answer was made from has been deleted, and the answer with it."""
 Feedback = Literal["", "good", "bad"]
+_WITHDRAWN = {"state": "withdrawn", "steps": "[]", "draft": "", "answer": "", "error": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Chats:
     def rename(self, chat_id: str, title: str) -> None:
         """Gives a chat another title."""
         with self._store.transaction() as session:
-            _chat(session, chat_id).title = title
+            _rename(session, chat_id, title)
 
     def delete(self, chat_id: str) -> None:
         """Removes a chat and all its turns."""
@@ -154,7 +155,7 @@ class Chats:
             beat=time.time(),
         )
         with self._store.transaction() as session:
-            _chat(session, chat_id)
+            _rename(session, chat_id, None)
             session.add(row)
         return _turn(row)
 
@@ -187,18 +188,22 @@ class Chats:
             Whether it was kept: False where the turn is gone, withdrawn, or had ended.
         """
         with self._store.transaction() as session:
-            row = session.get(TurnRow, turn_id)
-            if row is None or row.state != "running":
+            if not _touch(session, turn_id):
                 return False
             there = set(
                 session.scalars(select(DocumentRow.id).where(DocumentRow.id.in_(sorted(seen))))
             )
             if not there.issuperset(seen):
-                _withdraw(session, [turn_id])
+                session.execute(update(TurnRow).where(TurnRow.id == turn_id).values(_WITHDRAWN))
                 return False
-            row.state, row.draft, row.error, row.beat = state, draft, error, time.time()
-            row.steps = json.dumps(list(steps), ensure_ascii=False)
-            row.answer = json.dumps(answer, ensure_ascii=False) if answer else ""
+            kept = {
+                "state": state,
+                "steps": json.dumps(list(steps), ensure_ascii=False),
+                "draft": draft,
+                "answer": json.dumps(answer, ensure_ascii=False) if answer else "",
+                "error": error,
+            }
+            session.execute(update(TurnRow).where(TurnRow.id == turn_id).values(kept))
             query = select(TurnDocumentRow.document_id).where(TurnDocumentRow.turn_id == turn_id)
             known = set(session.scalars(query))
             session.add_all(
@@ -209,9 +214,7 @@ class Chats:
     def beat(self, turn_id: str) -> bool:
         """A sign of life of the worker that answers; False where the turn runs no more."""
         with self._store.transaction() as session:
-            alive = update(TurnRow).where(TurnRow.id == turn_id, TurnRow.state == "running")
-            done = session.execute(alive.values(beat=time.time()))
-            return bool(done.rowcount)  # type: ignore[attr-defined]
+            return _touch(session, turn_id)
 
     def interrupt(self, turn_id: str) -> None:
         """Marks a running turn as interrupted: nobody works on it any more."""
@@ -231,23 +234,30 @@ def forget_document(session: Session, document_id: str) -> None:
     An answer's words may be the document's, so more than its quotes must go.
     """
     seen = select(TurnDocumentRow.turn_id).where(TurnDocumentRow.document_id == document_id)
-    _withdraw(session, list(session.scalars(seen)))
+    session.execute(update(TurnRow).where(TurnRow.id.in_(seen)).values(_WITHDRAWN))
 
 
-def _withdraw(session: Session, turn_ids: Sequence[str]) -> None:
-    for turn_id in turn_ids:
-        session.execute(
-            update(TurnRow)
-            .where(TurnRow.id == turn_id)
-            .values(state="withdrawn", steps="[]", draft="", answer="", error="")
-        )
+# SQLite fails at once, without waiting for its turn, where a transaction that has only read wants
+# to write and another one has written meanwhile. So what writes begins with writing.
 
 
-def _chat(session: Session, chat_id: str) -> ChatRow:
-    row = session.get(ChatRow, chat_id)
-    if row is None:
+def _touch(session: Session, turn_id: str) -> bool:
+    """Gives a sign of life of a running turn; False where it runs no more."""
+    running = update(TurnRow).where(TurnRow.id == turn_id, TurnRow.state == "running")
+    done = session.execute(running.values(beat=time.time()))
+    return bool(done.rowcount)  # type: ignore[attr-defined]
+
+
+def _rename(session: Session, chat_id: str, title: str | None) -> None:
+    """Gives a chat a title, or None for the one that it has.
+
+    Raises:
+        ChatNotFound: there is no such chat.
+    """
+    new = ChatRow.title if title is None else title
+    done = session.execute(update(ChatRow).where(ChatRow.id == chat_id).values(title=new))
+    if not done.rowcount:  # type: ignore[attr-defined]
         raise ChatNotFound("this chat is no longer in the library; begin a new one")
-    return row
 
 
 def _turn(row: TurnRow) -> Turn:

@@ -163,7 +163,15 @@ class Intake:
     ) -> None:
         """Keeps vectors [count, dim] of the chunks from position ``first`` of the document on."""
         with self._store.transaction() as session:
-            session.merge(
+            # Writing first: see memory.chats on SQLite.
+            session.execute(
+                delete(VectorRow).where(
+                    VectorRow.document_id == document_id,
+                    VectorRow.embedder == embedder,
+                    VectorRow.first == first,
+                )
+            )
+            session.add(
                 VectorRow(
                     document_id=document_id,
                     embedder=embedder,

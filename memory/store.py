@@ -257,9 +257,10 @@ class Store:
     def tag(self, document_id: str, tags: Sequence[str]) -> None:
         """Puts these tags on a document in place of those it had."""
         with self.transaction() as session:
+            # Writing first: see memory.chats on SQLite.
+            session.execute(delete(TagRow).where(TagRow.document_id == document_id))
             if session.get(DocumentRow, document_id) is None:
                 raise DocumentNotFound(f"{self.where} holds no document {document_id[:12]}")
-            session.execute(delete(TagRow).where(TagRow.document_id == document_id))
             session.add_all(TagRow(document_id=document_id, tag=tag) for tag in dict.fromkeys(tags))
 
     def delete(self, document_id: str) -> Entry:

@@ -36,12 +36,13 @@ def choose(entries: Sequence[Entry], usual_reader: str, last: Turn | None) -> Ch
     titles = {entry.id: entry.title[:_TITLE_CHARS] for entry in entries}
     readers = {choice.name: choice.line for choice in reader_choices(usual_reader)}
     state = st.session_state
-    if state.get("choices_of") != (chat, len(titles)):
-        state.choices_of = (chat, len(titles))
+    if state.get("choices_of") != chat or "asked_reader" not in state:
+        state.choices_of = chat  # another chat, or back from another page
         before = (last.documents or ()) if last else ()
-        state.asked_documents = [key for key in before if key in titles]
+        state.asked_documents = list(before)
         state.asked_reader = last.reader if last and last.reader in readers else next(iter(readers))
         state.asked_budget = (last.budget_tokens or None) if last else None
+    state.asked_documents = [key for key in state.asked_documents if key in titles]
     if last is None:
         return _row(titles, readers)
     with st.expander(_summary(titles), icon=":material/tune:"):

@@ -44,7 +44,7 @@ def _pane(source: Source, opened: Opened) -> None:
 def _follow(source: Source, opened: Opened) -> None:
     """Turns to the place that was clicked last, once."""
     state = st.session_state
-    if state.get("source_token") != opened.token:
+    if state.get("source_token") != opened.token or "source_page" not in state:
         state.source_token = opened.token
         state.source_page = source.part_of(opened.span) + 1
         state.source_words = ""

@@ -103,7 +103,13 @@ def _running(talks: Conversations, turn: Turn) -> None:
             on_click=talks.stop,
             args=(turn.id,),
         )
-        doing = "writing" if progress.draft else "the model is reading" if progress.steps else "…"
+        doing = (
+            "writing"
+            if progress.draft
+            else "the model is reading"
+            if progress.steps
+            else "searching"
+        )
         st.html(
             f'<span class="gt-muted" role="status">{doing} · {progress.seconds:,.0f} s</span>',
             width="content",

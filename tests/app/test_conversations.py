@@ -202,3 +202,17 @@ def test_a_server_killed_in_mid_answer_leaves_the_turn_interrupted(opened, lamp,
     again = talks.again(turn)
     assert talks.wait(again.id, 20)
     assert talks.turn(again.id).state == "done"
+
+
+def test_many_writers_at_once_lose_nothing(opened, lamp):
+    library = opened(*["The schooner Petrel struck the reef."] * 12)
+    key = library.add(lamp).id
+    talks = library.conversations
+    chat = talks.begin()
+    turns = [talks.ask(chat, f"Which ship? {n}", reader="oprag") for n in range(12)]
+    for n in range(40):
+        library.tag(key, str(n))
+        talks.rename(chat, f"Chat {n}")
+        talks.rate(turns[n % 12].id, "good")
+    assert all(talks.wait(turn.id, 30) for turn in turns)
+    assert {turn.state for turn in talks.turns(chat)} == {"done"}

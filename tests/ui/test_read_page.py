@@ -28,9 +28,12 @@ HOSTILE = "<script>alert(1)</script> [link](javascript:alert(1)) ![x](http://evi
 
 
 def script() -> None:
+    import streamlit as st
+
     from ui import read_page
 
-    read_page.page()
+    if "elsewhere" not in st.session_state:
+        read_page.page()
 
 
 @pytest.fixture
@@ -158,6 +161,31 @@ def test_chats_are_listed_opened_renamed_and_deleted(reading):
     assert talks.chats()[1].title == "The ship"
     press(page, "Delete this chat")
     assert [chat.title for chat in talks.chats()] == ["Who rowed?"]
+
+
+def test_who_was_on_another_page_finds_all_as_it_was(reading):
+    page, library = reading("The schooner Petrel struck the reef.")
+    asked(page, library.conversations)
+    press(page, "1 ·")
+    page.session_state.elsewhere = True
+    page.run()
+    del page.session_state.elsewhere
+    page.run()
+    assert not page.exception
+    assert "Which ship struck the reef?" in shown(page)
+    assert page.selectbox[0].value == "oprag"
+    assert "source" in page.query_params
+
+
+def test_a_document_that_was_chosen_and_deleted_is_chosen_no_more(reading):
+    page, library = reading()
+    other = library.add(b"The well was deep.", name="well.txt")
+    page.run()
+    page.multiselect[0].set_value([other.id]).run()
+    library.delete(other.id)
+    page.run()
+    assert not page.exception
+    assert page.multiselect[0].value == []
 
 
 def test_feedback_is_kept(reading):

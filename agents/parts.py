@@ -5,11 +5,12 @@ in which the search finds most, and others spread evenly, so that no stretch goe
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from agents.answer import place
 from agents.desk import Desk
+from agents.steps import LookedUp, Step
 from memory.chunker import chunk
 from memory.document import Document, Span
 from retrieval.assemble import short_title
@@ -42,11 +43,24 @@ class Plan:
 
     Attributes:
         parts: Those to read.
-        left_out: How many more there would be.
+        left_out: How many more parts the documents that are read have.
+        other_documents: How many documents are not read at all.
     """
 
     parts: Sequence[Part]
     left_out: int
+    other_documents: int = 0
+
+    def steps(self, desk: Desk) -> Iterator[Step]:
+        """What is said of it before reading: nothing where all is read."""
+        if not self.left_out and not self.other_documents:
+            return
+        total = len(self.parts) + self.left_out
+        why = f"{len(self.parts):,} of {total:,} parts, where a search finds most and evenly spread"
+        if self.other_documents:
+            why = f"{self.other_documents:,} documents left out, as the search found more in others; {why}"
+        places = tuple(place(desk.document(p.document_id), p.span) for p in self.parts)
+        yield LookedUp(places, why)
 
 
 def plan(
@@ -67,10 +81,11 @@ def plan(
     most = min(part_tokens or desk.budget_tokens, desk.model.context_window // 2)
     parts = [part for key in keys for part in _parts(desk, desk.document(key), max(most, 1))]
     parts = [_with_score(part, passages) for part in parts]
+    others = len(desk.documents) - len(keys)
     if not max_parts or len(parts) <= max_parts:
-        return Plan(parts, 0)
+        return Plan(parts, 0, others)
     chosen = _chosen(parts, max_parts)
-    return Plan([parts[i] for i in sorted(chosen)], len(parts) - len(chosen))
+    return Plan([parts[i] for i in sorted(chosen)], len(parts) - len(chosen), others)
 
 
 def marked(desk: Desk, part: Part) -> str:

@@ -56,6 +56,7 @@ class MarginsReader:
         passages = desk.search(question, self.top_k)
         yield Searched(question, tuple(passages))
         reading = plan(desk, passages, part_tokens=self.part_tokens, max_parts=self.max_parts)
+        yield from reading.steps(desk)
         notes, usage = yield from self._notes(desk, question, reading.parts)
         if notes:
             basis = yield from basis_of(desk, question, notes, passages, share=0.5)

@@ -57,6 +57,7 @@ class NotesReader:
         fields, usage = yield from self._fields(desk, question)
         memory = TypedMemory(fields)
         reading = plan(desk, passages, part_tokens=self.part_tokens, max_parts=self.max_parts)
+        yield from reading.steps(desk)
         usage += yield from self._stream(desk, question, memory, reading.parts)
         notes = _notes(desk, memory)
         if notes:

@@ -58,7 +58,7 @@ class Plan:
         total = len(self.parts) + self.left_out
         why = f"{len(self.parts):,} of {total:,} parts, where a search finds most and evenly spread"
         if self.other_documents:
-            why = f"{self.other_documents:,} documents left out, as the search found more in others; {why}"
+            why += f"; {self.other_documents:,} documents left out, where the search found less"
         places = tuple(place(desk.document(p.document_id), p.span) for p in self.parts)
         yield LookedUp(places, why)
 

@@ -4,12 +4,11 @@ The other way round, a LangChain chat model for gistree, is ``serving/backends/l
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from agents.answer import Answer, Citation, cite
 from agents.steps import Step
-from agents.tools import TOOLS, Tool
+from agents.tools import TOOLS, Reach, Tool
 from app.library import Library
 from app.present import citation_json
 from serving.errors import BadReply, MissingExtra
@@ -70,8 +69,11 @@ def library_tools(library: Library, documents: Collection[str] | None = None) ->
         DocumentNotFound: no such document.
     """
     reach = library.reach(documents)
+    return [_as_langchain(tool, reach) for tool in TOOLS]
 
-    def run(tool: Tool, **arguments: Any) -> tuple[str, list[Any]]:
+
+def _as_langchain(tool: Tool, reach: Reach) -> Any:
+    def run(**arguments: Any) -> tuple[str, list[Any]]:
         try:
             seen = tool.run(reach, arguments)
         except BadReply as mistake:
@@ -79,16 +81,13 @@ def library_tools(library: Library, documents: Collection[str] | None = None) ->
         shown = [cite(reach.document(p.document_id), p.span, p.score) for p in seen.passages]
         return seen.text, [as_document(citation) for citation in shown]
 
-    return [
-        StructuredTool(
-            name=tool.name,
-            description=tool.does,
-            args_schema=dict(tool.parameters),
-            func=partial(run, tool),
-            response_format="content_and_artifact",
-        )
-        for tool in TOOLS
-    ]
+    return StructuredTool(
+        name=tool.name,
+        description=tool.does,
+        args_schema=dict(tool.parameters),
+        func=run,
+        response_format="content_and_artifact",
+    )
 
 
 class LibraryReader(Runnable):  # type: ignore[type-arg,unused-ignore]

@@ -90,7 +90,7 @@ class LangChainModel:
             ModelNotFound, ModelUnavailable: the provider says so.
         """
         prompt_tokens = self._check_fits(messages, max_tokens)
-        chat = self._set(max_tokens, temperature)
+        chat = self.with_limits(max_tokens, temperature)
         if schema is not None:
             completion = self._bound(chat, messages, prompt_tokens, schema)
             yield completion.text
@@ -100,7 +100,7 @@ class LangChainModel:
         has_limit = _limit_field(chat) is not None
         finish: Literal["stop", "length"] = "stop"
         with (
-            self._explained(prompt_tokens),
+            self.explained(prompt_tokens),
             closing(chat.stream(_as_langchain(messages), stop=list(stop) or None)) as chunks,
         ):
             for chunk in chunks:
@@ -114,7 +114,7 @@ class LangChainModel:
         text = "".join(pieces)
         if _is_cut_off(whole):
             finish = "length"
-        return Completion(text, self._usage(whole, prompt_tokens, text), finish)
+        return Completion(text, self.usage_of(whole, prompt_tokens, text), finish)
 
     def complete(
         self,
@@ -146,8 +146,10 @@ class LangChainModel:
             raise BadReply(f"{self.name} gives no log-probabilities, which choosing needs")
         asked = lettered(messages, options)
         prompt_tokens = self._check_fits(asked, 1)
-        chat = self._set(1, 0.0).model_copy(update={"logprobs": True, "top_logprobs": len(LETTERS)})
-        with self._explained(prompt_tokens):
+        chat = self.with_limits(1, 0.0).model_copy(
+            update={"logprobs": True, "top_logprobs": len(LETTERS)}
+        )
+        with self.explained(prompt_tokens):
             reply = chat.invoke(_as_langchain(asked))
         try:
             top = reply.response_metadata["logprobs"]["content"][0]["top_logprobs"]
@@ -155,7 +157,7 @@ class LangChainModel:
             raise BadReply(
                 f"{self.name} gave no log-probabilities, which choosing needs"
             ) from error
-        usage = self._usage(reply, prompt_tokens, str(reply.text))
+        usage = self.usage_of(reply, prompt_tokens, str(reply.text))
         return Choice(letter_scores(top, len(options)), usage)
 
     def count_tokens(self, text: str) -> int:
@@ -172,7 +174,7 @@ class LangChainModel:
             raise ContextOverflow(tokens, self.context_window, reply_tokens)
         return tokens
 
-    def _set(self, max_tokens: int, temperature: float) -> Any:
+    def with_limits(self, max_tokens: int, temperature: float) -> Any:
         """The chat model with these options, under the names that its class has for them."""
         changes: dict[str, Any] = {}
         if limit := _limit_field(self.chat):
@@ -188,7 +190,7 @@ class LangChainModel:
         is_object = schema.get("type") == "object"
         inner = dict(schema) if is_object else _in_an_object(schema)
         named = {"title": "reply", "description": "The reply.", **inner}
-        with self._explained(prompt_tokens):
+        with self.explained(prompt_tokens):
             try:
                 structured = chat.with_structured_output(named, include_raw=True)
             except NotImplementedError:  # by this class of chat models
@@ -201,11 +203,11 @@ class LangChainModel:
                     parsed = parsed.get("reply")
                 said = str(reply.text)
                 text = said if parsed is None else json.dumps(parsed, ensure_ascii=False)
-        usage = self._usage(reply, prompt_tokens, text)
+        usage = self.usage_of(reply, prompt_tokens, text)
         return Completion(text, usage, "length" if _is_cut_off(reply) else "stop")
 
     @contextmanager
-    def _explained(self, prompt_tokens: int) -> Generator[None, None, None]:
+    def explained(self, prompt_tokens: int) -> Generator[None, None, None]:
         """Failures of the provider as failures that gistree explains."""
         try:
             yield
@@ -218,7 +220,7 @@ class LangChainModel:
                 f"{self.name} failed ({type(error).__name__}): {error}"
             ) from error
 
-    def _usage(self, reply: Any, prompt_tokens: int, text: str) -> Usage:
+    def usage_of(self, reply: Any, prompt_tokens: int, text: str) -> Usage:
         """What the provider counted, or else what is estimated here."""
         counted = getattr(reply, "usage_metadata", None)
         if not counted:

@@ -70,3 +70,24 @@ def test_a_reader_runs_in_a_chain(opened, lamp):
     steps = list(reader.stream("Which schooner struck the reef?"))
     assert isinstance(steps[-1], Answer)
     assert len(steps) > 3
+
+
+def test_an_agent_of_langchains_can_use_the_tools(opened, lamp):
+    from langchain.agents import create_agent
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+
+    from app.langchain import library_tools
+
+    class Player(GenericFakeChatModel):
+        def bind_tools(self, tools, **options):
+            return self
+
+    library = opened()
+    library.add(lamp)
+    call = {"name": "grep", "args": {"words": "Petrel"}, "id": "1", "type": "tool_call"}
+    chat = Player(messages=iter([AIMessage("", tool_calls=[call]), "The Petrel."]))
+    talk = create_agent(chat, library_tools(library)).invoke({"messages": [("user", "Which?")]})
+    shown = next(message for message in talk["messages"] if message.type == "tool")
+    assert "Petrel" in shown.artifact[0].page_content
+    assert talk["messages"][-1].content == "The Petrel."

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from app.cli_batch import batch
 from app.cli_mcp import mcp
 from app.cli_models import models
 from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
@@ -30,6 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(models, name="models")
+app.command()(batch)
 app.command()(ui)
 app.command()(mcp)
 

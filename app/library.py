@@ -394,7 +394,7 @@ class Library:
             model=self.model,
             embedder=self.embedder,
             pruner=self._pruner,
-            budget_tokens=budget_tokens or self.settings.budget_tokens or self._usual_budget,
+            budget_tokens=budget_tokens or self.settings.budget_tokens or self.usual_budget,
             tokens_per_s=self._pace,
         )
         with self._reading():
@@ -509,7 +509,8 @@ class Library:
             return self._embedder
 
     @property
-    def _usual_budget(self) -> int:
+    def usual_budget(self) -> int:
+        """Tokens of document text in a prompt that suit the model."""
         return {"tiny": 400, "small": 700, "large": 4_000}[self.model.ability]
 
     @property

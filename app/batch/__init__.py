@@ -1,0 +1,1 @@
+"""Many questions over many documents: durable row by row, resumable, accounted for."""

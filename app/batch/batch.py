@@ -1,0 +1,156 @@
+"""A batch: a question file in, an answer file out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from app.batch.estimate import Estimate, estimate
+from app.batch.journal import Journal
+from app.batch.output import check_output, journal_path, write_output
+from app.batch.questions import Row, Survey, questions, survey
+from app.batch.run import Event, Runner
+from app.batch.settings import agree, beside
+from app.batch.throttle import Throttle
+from app.library import Library
+from app.models import paces
+from serving.plugins import make
+
+_CONFIRMED = 2  # calls of one answer of a small model: the draft, and whether it stands
+
+
+@dataclass(slots=True)
+class Batch:
+    """A run over a question file. Use it in a ``with`` block, or close it.
+
+    Nothing that is finished is lost or done twice: each answer is on the disk before it is
+    counted, and the same batch, opened again, goes on where it was ended, however that was.
+
+    Attributes:
+        library: Whose documents are asked.
+        source: The question file: .jsonl, .csv or .parquet, with the column "question", and if it
+            likes "id", "document" or "documents", "reader", "budget_tokens".
+        out: The answer file: .jsonl, .csv or .parquet.
+        documents: Ids, names or titles that rows without documents of their own ask; None asks
+            all of the library.
+        reader: Of rows that name none; None takes the settings' one.
+        budget_tokens: Of rows that have none; None takes the usual one.
+        in_order: Answers stand in the order of the questions; else as they were finished.
+        limit: Ask the first so many rows only; 0 asks all.
+        retry_failed: Rows that failed before are asked again.
+        redo: Answers made with other settings are thrown away; else that is an error.
+        most_at_once: Rows that are asked at a time, at most.
+    """
+
+    library: Library
+    source: Path
+    out: Path
+    documents: tuple[str, ...] | None = None
+    reader: str | None = None
+    budget_tokens: int | None = None
+    in_order: bool = False
+    limit: int = 0
+    retry_failed: bool = False
+    redo: bool = False
+    most_at_once: int = 64
+    _survey: Survey = field(init=False)
+    _journal: Journal = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Looks through the questions and opens the output.
+
+        Raises:
+            BatchError: the questions cannot be used, the output cannot be written, or it was made
+                with other settings.
+            UnknownName: no such reader.
+        """
+        check_output(self.out)
+        make("agents.readers", self.reader or self.library.settings.reader)
+        for name in self.documents or ():
+            self.library.show(name)
+        self._survey = survey(self.source)
+        kept = journal_path(self.out, in_order=self.in_order)
+        if self.redo:
+            for path in (kept, beside(self.out)):
+                path.unlink(missing_ok=True)
+        self._journal = Journal(kept)
+        try:
+            if self.retry_failed:
+                self._journal.forget("error")
+            agree(self.out, self._settings(), finished=len(self._journal.status))
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "questions": self._survey.digest,
+            "reader": self.reader or self.library.settings.reader,
+            "budget_tokens": self.budget_tokens or self.library.settings.budget_tokens,
+            "documents": sorted(self.library.show(d).id for d in self.documents or ()) or "all",
+            "model": self.library.model.name,
+            "embedder": self.library.settings.embedder,
+            "pruner": self.library.settings.pruner,
+        }
+
+    def __enter__(self) -> "Batch":
+        """The batch itself."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Closes it."""
+        self.close()
+
+    def close(self) -> None:
+        """Gives the output back."""
+        self._journal.close()
+
+    @property
+    def total(self) -> int:
+        """Rows of this run, finished ones included."""
+        return min(self.limit, self._survey.rows) if self.limit else self._survey.rows
+
+    @property
+    def finished(self) -> int:
+        """Rows that are kept."""
+        return len(self._journal.status)
+
+    @property
+    def failed(self) -> int:
+        """Rows for which no answer could be made."""
+        return sum(status == "error" for status in self._journal.status.values())
+
+    def estimate(self) -> Estimate:
+        """What the rows that are left will take."""
+        library = self.library
+        pace = paces(library.settings).get(library.model.name)
+        return estimate(
+            (row for row in self._rows() if row.number not in self._journal.status),
+            budget_tokens=self.budget_tokens or library.usual_budget,
+            calls_a_row=_CONFIRMED if library.model.ability == "small" else 1,
+            tokens_per_s=pace.prompt_tokens_per_s if pace else 0.0,
+        )
+
+    def run(self) -> Iterator[Event]:
+        """Answers the rows that are left. Closing the iterator stops the work.
+
+        The answer file is whole at the end, and also where the run is stopped.
+        """
+        runner = Runner(
+            library=self.library,
+            journal=self._journal,
+            documents=self.documents,
+            reader=self.reader,
+            budget_tokens=self.budget_tokens,
+            throttle=Throttle(most=self.most_at_once),
+        )
+        try:
+            yield from runner.run(self._rows())
+        finally:
+            write_output(self._journal, self.out, in_order=self.in_order)
+
+    def _rows(self) -> Iterator[Row]:
+        for row in questions(self.source):
+            if self.limit and row.number >= self.limit:
+                return
+            yield row

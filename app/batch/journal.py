@@ -1,0 +1,162 @@
+"""The answers of a batch on the disk, one line each, kept before the next is counted."""
+
+import errno
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from app.batch.errors import BatchError, OutputNotWritable
+from memory.errors import StorageFull
+
+Status = Literal["ok", "error"]
+
+
+class Journal:
+    """A file of JSON lines to which whole lines are added, each on the disk before ``add`` returns.
+
+    A last line that was torn by a crash is cut off when the file is opened. One process at a time
+    may hold it. Every method may be called from several threads.
+
+    Attributes:
+        status: Of each row by its number, for rows that are in the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Opens a file, or makes one.
+
+        Raises:
+            OutputNotWritable: it cannot be written, or another process holds it.
+            BatchError: it holds something else than answers.
+        """
+        from filelock import FileLock, Timeout
+
+        self.path = path
+        self.status: dict[int, Status] = {}
+        self._thread = threading.Lock()
+        self._lock = FileLock(f"{path}.lock")
+        try:
+            self._lock.acquire(timeout=0)
+            self._file = path.open("a+b")
+        except Timeout as error:
+            raise OutputNotWritable(f"another process is writing {path}; wait for it") from error
+        except OSError as error:
+            self._lock.release()
+            raise OutputNotWritable(f"{path} cannot be written: {error}") from error
+        try:
+            self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """The journal itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes it."""
+        self.close()
+
+    def close(self) -> None:
+        """Gives the file back."""
+        self._file.close()
+        self._lock.release()
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        end = 0
+        for line in self._file:
+            if not line.endswith(b"\n"):
+                break  # torn: the row was never counted
+            row = _row_of(self.path, line)
+            self.status[row["row"]] = row["status"]
+            end += len(line)
+        self._file.truncate(end)
+        self._file.seek(end)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Keeps a row; it has ``row`` (its number) and ``status``.
+
+        Raises:
+            StorageFull: no space is left; the rows before it are kept.
+            OutputNotWritable: the disk fails.
+        """
+        line = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+        data = line.encode("utf-8", errors="replace") + b"\n"
+        with self._thread:
+            place = self._file.seek(0, os.SEEK_END)
+            try:
+                self._file.write(data)
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                self._cut(place)
+                if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                    raise StorageFull(
+                        f"no space is left where {self.path} lies; free some and run the same "
+                        "command again: finished rows are kept"
+                    ) from error
+                raise OutputNotWritable(f"{self.path} cannot be written: {error}") from error
+            self.status[row["row"]] = row["status"]
+
+    def _cut(self, place: int) -> None:
+        """Takes half a line away again; where even that fails the next start does it."""
+        try:
+            self._file.truncate(place)
+        except OSError:
+            return
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """All rows in the order in which they were finished."""
+        with self.path.open("rb") as file:
+            for line in file:
+                yield _row_of(self.path, line)
+
+    def forget(self, status: Status) -> int:
+        """Takes the rows of a status out, so that they are asked again; returns how many."""
+        gone = sum(each == status for each in self.status.values())
+        if gone:
+            with self._thread:
+                kept = (row for row in self.rows() if row["status"] != status)
+                lines = (json.dumps(r, ensure_ascii=False, separators=(",", ":")) for r in kept)
+                write_whole(self.path, (f"{line}\n".encode() for line in lines))
+                self._file.close()
+                self._file = self.path.open("a+b")
+                self.status = {n: s for n, s in self.status.items() if s != status}
+        return gone
+
+
+def write_whole(path: Path, parts: Iterator[bytes]) -> None:
+    """Writes a file that is there wholly or not at all."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _row_of(path: Path, line: bytes) -> dict[str, Any]:
+    try:
+        row: dict[str, Any] = json.loads(line)
+        if isinstance(row["row"], int) and row["status"] in ("ok", "error"):
+            return row
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise BatchError(
+        f"{path} holds a line that is no answer of a batch: {line[:60]!r}; choose another output"
+    )

@@ -1,0 +1,103 @@
+"""The answers as the person wants them: JSON lines, CSV or Parquet, as they came or as asked."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from app.batch.errors import OutputNotWritable
+from app.batch.journal import Journal, write_whole
+from app.batch.parquet import write_rows
+
+COLUMNS = (
+    *("id", "status", "question", "answer", "found", "citations", "unsupported", "reader"),
+    *("model", "seconds", "prompt_tokens", "cached_tokens", "completion_tokens", "calls", "error"),
+)
+"""Of CSV and Parquet; citations are JSON in one field."""
+FORMATS = (".jsonl", ".csv", ".parquet")
+
+
+def journal_path(out: Path, *, in_order: bool) -> Path:
+    """Where the rows are kept as they come: the output itself where that is the same thing."""
+    return out if out.suffix == ".jsonl" and not in_order else out.with_name(f"{out.name}.rows")
+
+
+def check_output(out: Path) -> None:
+    """Whether an output can be written at all.
+
+    Raises:
+        OutputNotWritable: no such format, or no such folder.
+    """
+    if out.suffix not in FORMATS:
+        raise OutputNotWritable(f"{out} is none of {', '.join(FORMATS)}")
+    if not out.parent.is_dir():
+        raise OutputNotWritable(f"there is no folder {out.parent}")
+
+
+def write_output(journal: Journal, out: Path, *, in_order: bool) -> None:
+    """Makes the output from the journal, wholly or not at all.
+
+    Args:
+        journal: The rows.
+        out: The file; nothing is done where it is the journal itself.
+        in_order: Rows as the question file has them; else as they were finished.
+    """
+    if out == journal.path:
+        return
+    rows = _ordered(journal) if in_order else journal.rows()
+    try:
+        if out.suffix == ".parquet":
+            part = out.with_name(f".{out.name}.part")
+            write_rows(part, map(_flat, rows), COLUMNS)
+            part.replace(out)
+        elif out.suffix == ".csv":
+            write_whole(out, _csv(rows))
+        else:
+            write_whole(out, (f"{json.dumps(row, ensure_ascii=False)}\n".encode() for row in rows))
+    except OSError as error:
+        raise OutputNotWritable(
+            f"{out} cannot be written ({error}); the answers are kept in {journal.path}"
+        ) from error
+
+
+def _ordered(journal: Journal) -> Iterator[dict[str, Any]]:
+    """Rows by number; only their places in the file are held in memory."""
+    places: list[tuple[int, int]] = []
+    with journal.path.open("rb") as file:
+        start = 0
+        for line in file:
+            places.append((json.loads(line)["row"], start))
+            start += len(line)
+        for _, place in sorted(places):
+            file.seek(place)
+            yield json.loads(file.readline())
+
+
+def _csv(rows: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS)
+    writer.writeheader()
+    yield b"\xef\xbb\xbf"  # spreadsheets take the file for UTF-8 by this mark
+    for row in rows:
+        writer.writerow({name: _harmless(value) for name, value in _flat(row).items()})
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+
+
+def _harmless(value: str) -> str:
+    """A text that a spreadsheet does not take for a formula."""
+    return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, str]:
+    every = {**row, **row.get("usage", {})}
+    return {name: _text(every.get(name)) for name in COLUMNS}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,172 @@
+"""Answering the rows of a batch: in a good order, as many at a time as pays, none of them twice."""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.answer import Answer
+from agents.steps import Step
+from app.batch.journal import Journal
+from app.batch.plan import planned
+from app.batch.questions import Row
+from app.batch.throttle import Throttle
+from app.library import Library
+from app.present import answer_json
+from memory.errors import LibraryError
+from serving.errors import GistreeError, ModelUnavailable
+from serving.model import Usage
+
+log = logging.getLogger(__name__)
+
+_WAITS_S = (2.0, 5.0, 15.0, 30.0, 60.0, 120.0)
+"""How long a row waits, time after time, for a server or a database that has gone away."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowDone:
+    """A row is finished and kept.
+
+    Attributes:
+        row: The row.
+        status: "error" where no answer could be made; ``error`` says why.
+        found: Whether the documents hold an answer.
+        usage: Tokens spent on it.
+        seconds: How long it took.
+    """
+
+    row: Row
+    status: str
+    found: bool
+    usage: Usage
+    seconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The model's server or the database does not answer; the row is tried again."""
+
+    why: str
+    seconds: float
+
+
+Event = RowDone | Waiting
+
+
+class _Stopped(Exception):
+    """The batch was stopped; the row is as if it had never been begun."""
+
+
+@dataclass(slots=True)
+class Runner:
+    """Answers rows and keeps each answer.
+
+    Attributes:
+        library: Whose documents are asked.
+        journal: Where answers are kept.
+        documents: Ids, names or titles that rows without documents of their own ask; None asks
+            all.
+        reader: Of rows that name none; None takes the settings' one.
+        budget_tokens: Likewise; None takes the usual one.
+        throttle: How many rows at a time.
+        in_order: Ask rows as they stand in the file, not grouped by document.
+        waits_s: How long to wait for what has gone away, time after time.
+    """
+
+    library: Library
+    journal: Journal
+    documents: tuple[str, ...] | None = None
+    reader: str | None = None
+    budget_tokens: int | None = None
+    throttle: Throttle = field(default_factory=Throttle)
+    in_order: bool = False
+    waits_s: tuple[float, ...] = _WAITS_S
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _notices: list[Waiting] = field(default_factory=list)
+
+    def run(self, rows: Iterable[Row]) -> Iterator[Event]:
+        """Answers the rows that the journal does not have. Closing the iterator stops the work.
+
+        Raises:
+            StorageFull: the answers cannot be kept; those before are.
+            ModelUnavailable: the model's server has not come back.
+            LibraryError: the library's database has not come back.
+        """
+        open_rows = (row for row in rows if row.number not in self.journal.status)
+        ordered = open_rows if self.in_order else planned(open_rows, self._group)
+        running: set[Future[RowDone]] = set()
+        with ThreadPoolExecutor(self.throttle.most, thread_name_prefix="batch") as pool:
+            try:
+                for row in ordered:
+                    running.add(pool.submit(self._answer, row))
+                    while len(running) >= self.throttle.limit:
+                        yield from self._finished(running)
+                while running:
+                    yield from self._finished(running)
+            finally:
+                self._stop.set()
+                for future in running:
+                    future.cancel()
+
+    def _group(self, row: Row) -> tuple[str, ...]:
+        return (row.reader, *row.documents)
+
+    def _finished(self, running: set[Future[RowDone]]) -> Iterator[Event]:
+        """Waits a little for rows that are done, and takes them out."""
+        done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+        while self._notices:
+            yield self._notices.pop(0)
+        for future in done:
+            running.discard(future)
+            yield future.result()
+            self.throttle.finished()
+
+    def _answer(self, row: Row) -> RowDone:
+        begun = time.perf_counter()
+        answer, error = None, ""
+        for pause in (*self.waits_s, None):
+            try:
+                answer = self._read(row)
+                break
+            except (ModelUnavailable, LibraryError) as gone:
+                if pause is None:
+                    raise
+                self._notices.append(Waiting(str(gone), pause))
+                log.warning("waits %s s: %s", pause, gone)
+                if self._stop.wait(pause):
+                    raise _Stopped from gone
+            except (GistreeError, ValueError) as failure:
+                error = str(failure) or type(failure).__name__
+                break
+        line: dict[str, Any] = {"row": row.number, "id": row.id, "status": "ok", "error": error}
+        if answer is None:
+            line |= {"status": "error", "question": row.question}
+        else:
+            line |= answer_json(row.question, answer)
+        self.journal.add(line)
+        return RowDone(
+            row=row,
+            status=line["status"],
+            found=answer is not None and answer.found,
+            usage=answer.usage if answer else Usage(),
+            seconds=time.perf_counter() - begun,
+            error=error,
+        )
+
+    def _read(self, row: Row) -> Answer:
+        steps: Iterator[Step] = self.library.read(
+            row.question,
+            documents=row.documents or self.documents,
+            reader=row.reader or self.reader,
+            budget_tokens=row.budget_tokens or self.budget_tokens,
+        )
+        for step in steps:
+            if self._stop.is_set():
+                raise _Stopped
+            if isinstance(step, Answer):
+                return step
+        raise TypeError(f"the reader {row.reader or self.reader!r} ended without an answer")

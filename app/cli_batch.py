@@ -1,0 +1,123 @@
+"""``gistree batch``: many questions, unattended."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli_options import DocOption, LibraryOption
+
+if TYPE_CHECKING:
+    from app.batch.batch import Batch
+
+SOME_FAILED = 3
+
+
+def batch(
+    questions: Annotated[Path, typer.Argument(help="Questions: .jsonl, .csv or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Answers: .jsonl, .csv or .parquet.")],
+    library: LibraryOption = None,
+    doc: DocOption = None,
+    reader: Annotated[str | None, typer.Option(help="Reader, as for `gistree ask`.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Tokens of document text a prompt.")] = None,
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="Answers in the order of the questions.")
+    ] = False,
+    limit: Annotated[int, typer.Option(help="Ask the first so many rows only.")] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it takes.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Ask rows again that failed before.")
+    ] = False,
+    redo: Annotated[
+        bool, typer.Option("--redo", help="Throw away answers made with other settings.")
+    ] = False,
+    at_once: Annotated[int, typer.Option(help="Rows at a time, at most.")] = 64,
+) -> None:
+    """Answer a file of questions. Run it again to go on where it was ended."""
+    from app.batch.batch import Batch
+    from app.library import open_library
+    from app.terminal import err
+
+    with (
+        open_library(library) as lib,
+        Batch(
+            library=lib,
+            source=questions,
+            out=out,
+            documents=tuple(doc) if doc else None,
+            reader=reader,
+            budget_tokens=budget,
+            in_order=in_order,
+            limit=limit,
+            retry_failed=retry_failed,
+            redo=redo,
+            most_at_once=at_once,
+        ) as run,
+    ):
+        if dry_run:
+            _say_estimate(run)
+            return
+        if run.finished:
+            err.print(f"{run.finished:,} of {run.total:,} rows are answered already")
+        _follow(run)
+        failed = run.failed
+    if failed:
+        err.print(f"{failed:,} rows failed; ask them again with --retry-failed")
+        raise typer.Exit(SOME_FAILED)
+
+
+def _say_estimate(run: "Batch") -> None:
+    from app.terminal import out
+
+    sizes = run.estimate()
+    out.print(
+        f"{sizes.rows:,} rows, {sizes.calls:,} calls of the model, at most {sizes.prompt_tokens:,} "
+        f"tokens of prompts and about {sizes.completion_tokens:,} of replies"
+    )
+    if sizes.hours is None:
+        out.print("How long that takes is not known: gistree doctor --measure")
+    else:
+        out.print(f"about {sizes.hours:.1f} hours at most, one row at a time")
+
+
+def _follow(run: "Batch") -> None:
+    """Shows how far the batch is, until it ends."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from app.batch.run import Waiting
+    from app.terminal import err, plain
+    from serving.model import Usage
+
+    bars = Progress(
+        TextColumn("asking"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=err,
+        disable=not err.is_terminal,
+    )
+    usage, rows, hits = Usage(), 0, 0.0
+    with bars:
+        bar = bars.add_task("", total=run.total, completed=run.finished, note="")
+        for event in run.run():
+            if isinstance(event, Waiting):
+                err.print(plain(f"waits {event.seconds:.0f} s: {event.why}"))
+                continue
+            rows += 1
+            usage += event.usage
+            if event.error:
+                err.print(plain(f"row {event.row.id}: {event.error}"))
+            hits = usage.cached_tokens / max(usage.prompt_tokens, 1)
+            note = f"{usage.prompt_tokens:,} tokens, {hits:.0%} of them cached"
+            bars.update(bar, completed=run.finished, note=note)
+    err.print(
+        f"{rows:,} rows asked: {usage.prompt_tokens:,} tokens of prompts "
+        f"({hits:.0%} cached), {usage.completion_tokens:,} of replies"
+    )

@@ -10,17 +10,18 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from agents.answer import Answer, Citation, Claim, cite
+from agents.attribution import leave_out, weed
 from agents.confirming import Confirmer
 from agents.desk import Desk
 from agents.ensemble import Ensemble
-from agents.prompting import render
+from agents.prompting import fenced, render
 from agents.quotes import locate
-from agents.steps import Confirmed, Drafted, Drafting, Step, Verified
+from agents.steps import Confirmed, Degraded, Drafted, Drafting, Step, Verified, Weighed
 from agents.support import Evidence, Supporter
 from memory.document import Span
 from memory.sentences import sentences
 from retrieval.types import Passage
-from serving.model import Completion, Usage
+from serving.model import Completion, Message, Usage
 
 MAX_QUESTION_CHARS = 4_000
 """What of a question goes into a prompt; searching bounds its query by itself."""
@@ -64,6 +65,7 @@ class Answering:
         ensemble: Makes the draft in another way than by one plain reply.
         supporter: Finds what bears a sentence out.
         confirmer: Asks the model whether the answer is stated in what it read.
+        leave_out: Whether each citation is left out once, to rank and weed them.
     """
 
     reader: str
@@ -72,6 +74,7 @@ class Answering:
     ensemble: Ensemble = field(default_factory=Ensemble)
     supporter: Supporter = field(default_factory=Supporter)
     confirmer: Confirmer = field(default_factory=Confirmer)
+    leave_out: bool = False
 
     def answer(
         self, desk: Desk, question: str, basis: Basis, spent: Usage = Usage()
@@ -116,6 +119,16 @@ class Answering:
             if not confirmation.stands:
                 yield self.not_found(desk, basis, usage)
                 return
+        if self.leave_out:
+            falls = leave_out(
+                desk.model, lambda text: _prompt(desk, text, question), basis.text, draft, citations
+            )
+            usage += falls.usage
+            if falls.why:
+                yield Degraded("citations are ranked by words and meaning alone", falls.why)
+            else:
+                citations, claims = weed(citations, claims, falls.falls)
+                yield Weighed(falls.falls, len(citations))
         yield Answer(
             text=draft,
             citations=citations,
@@ -147,14 +160,9 @@ class Answering:
         )
 
     def _draft(self, desk: Desk, question: str, basis: Basis) -> Generator[Step, None, Completion]:
-        kind = "large" if desk.model.ability == "large" else "small"
-        messages = render(
-            f"answer-{kind}",
-            passages=basis.text.replace("<<<", "‹‹‹").replace(">>>", "›››"),
-            question=question[:MAX_QUESTION_CHARS],
-        )
         stream = desk.model.stream(
-            messages, max_tokens=self.max_tokens or (600 if kind == "large" else 96)
+            _prompt(desk, basis.text, question),
+            max_tokens=self.max_tokens or (600 if desk.model.ability == "large" else 96),
         )
         try:
             while True:
@@ -195,6 +203,14 @@ class Answering:
             for sentence, keys in places
         )
         return citations, claims
+
+
+def _prompt(desk: Desk, passages: str, question: str) -> list[Message]:
+    return render(
+        "answer-large" if desk.model.ability == "large" else "answer-small",
+        passages=fenced(passages),
+        question=question[:MAX_QUESTION_CHARS],
+    )
 
 
 def _evidence(desk: Desk, basis: Basis) -> list[Evidence]:

@@ -131,6 +131,22 @@ class Confirmed:
 
 
 @dataclass(frozen=True, slots=True)
+class Weighed:
+    """Each citation was left out, to see what the answer hangs on.
+
+    Attributes:
+        falls: As ``agents.attribution.Falls`` has them, in the order of the citations before.
+        kept: Citations that are left.
+    """
+
+    falls: tuple[float | None, ...]
+    kept: int
+
+    def __str__(self) -> str:
+        return f"weighed {len(self.falls)} citations by leaving each out: {self.kept} are kept"
+
+
+@dataclass(frozen=True, slots=True)
 class Routed:
     """The router chose how the question is read."""
 
@@ -254,6 +270,7 @@ Step = (
     | Degraded
     | Drafting
     | Voted
+    | Weighed
     | Drafted
     | Verified
     | Confirmed

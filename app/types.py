@@ -17,6 +17,7 @@ from agents.steps import (
     Verified,
     Voted,
     Walked,
+    Weighed,
 )
 from memory.document import Document, Page, Problem, Section, Span
 from memory.errors import (
@@ -66,4 +67,5 @@ __all__ = [
     "Verified",
     "Voted",
     "Walked",
+    "Weighed",
 ]

@@ -29,17 +29,22 @@ class OpragReader:
         evidence_first: The model copies the words that hold the answer before it answers.
         votes: How many drafts are made, 1 to 3, each from another order of the passages; the one
             most like the others is taken.
+        leave_out: Each citation is left out once, and those that the answer does not hang on go;
+            one more call each, and only where the model says how likely a given text is.
     """
 
     top_k: int = 0
     order: Order = "document"
     evidence_first: bool = False
     votes: int = 1
+    leave_out: bool = False
 
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
         """Searched, Pruned, Assembled, Drafting…, Drafted, Verified, Answer."""
         ensemble = Ensemble(self.evidence_first, self.votes)
-        answering = Answering("oprag", time.perf_counter(), ensemble=ensemble)
+        answering = Answering(
+            "oprag", time.perf_counter(), ensemble=ensemble, leave_out=self.leave_out
+        )
         top_k = self.top_k or max(_LEAST_TOP_K, desk.budget_tokens // _TOKENS_PER_TOP_K)
         passages = desk.search(question, top_k)
         yield Searched(question, tuple(passages))

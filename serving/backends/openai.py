@@ -68,6 +68,11 @@ class OpenAIServer:
         self.ability: Ability = ability
         self._count = lru_cache(maxsize=_COUNTS_KEPT)(self.dialect.count_tokens)
 
+    @property
+    def scores_text(self) -> bool:
+        """Whether ``choose`` says how likely the texts are, not letters that stand for them."""
+        return self.dialect.scores_text
+
     def close(self) -> None:
         """Closes the connections."""
         self._wire.close()

@@ -147,7 +147,7 @@ class Searcher:
         for owner, group in groups.items():
             own = {number: scores[number] for number, _ in group if number in scores}
             found += by_stretches(group, own, self._vectors.size(owner))
-        return sorted(found, key=lambda each: (-each[1], each[0]))
+        return sorted(found, key=lambda each: -each[1])  # of equals the order stays
 
     def _reranked(
         self, reranker: Reranker, query: str, passages: Sequence[Passage]

@@ -6,6 +6,7 @@ from fakes import FakeShelf, HashingEmbedder
 
 from retrieval import searcher as module
 from retrieval.errors import EmbedderMismatch
+from retrieval.fusion import Fusion
 from retrieval.searcher import Searcher
 
 SEA = "The white whale took his leg.\n\nThe calm sea lay still at night."
@@ -57,6 +58,26 @@ def test_the_neighbour_of_a_good_passage_comes_next_but_not_another_document_s(t
     passages = searcher.search("whale leg captain harpoon", top_k=2)
     assert [passage.document_id for passage in passages] == ["sea", "sea"]
     searcher.close()
+
+
+def test_a_stretch_on_the_topic_goes_before_the_third_lone_mention(tmp_path):
+    paragraphs = [f"Nothing but filler number {number} here." for number in range(60)]
+    for lone in (5, 50, 58):
+        paragraphs[lone] = "Harbour dues."
+    for number in range(20, 30):
+        paragraphs[number] = f"Harbour dues were debated, speaker {number}."
+    shelf = FakeShelf()
+    shelf.add("minutes", "\n\n".join(paragraphs))
+    found = {}
+    for stretches in (True, False):
+        fusion = Fusion(lift=0.0, stretches=stretches)
+        searcher = Searcher(shelf, shelf.embedder, tmp_path / str(stretches), fusion=fusion)
+        passages = searcher.search("What of the harbour dues?", top_k=3)
+        found[stretches] = [paragraphs.index(p.span.of("\n\n".join(paragraphs))) for p in passages]
+        searcher.close()
+    assert found[False] == [5, 5, 5]  # ``index`` names the first of the three that are alike
+    assert found[True][:2] == [5, 5]
+    assert 20 <= found[True][2] < 30
 
 
 def test_it_follows_what_is_added_and_deleted(searcher, shelf):

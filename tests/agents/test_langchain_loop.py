@@ -10,6 +10,7 @@ from serving.errors import BadOption
 from serving.plugins import make
 from serving.scripted import ScriptedLLM
 
+pytest.importorskip("langchain", reason="needs the extra; make test-extras")
 pytestmark = pytest.mark.extras
 
 LAMP = """Chapter 1

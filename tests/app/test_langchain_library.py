@@ -2,6 +2,7 @@
 
 import pytest
 
+pytest.importorskip("langchain", reason="needs the extra; make test-extras")
 pytestmark = pytest.mark.extras
 
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+pytest.importorskip("llama_index.core", reason="needs the extra; make test-extras")
 pytestmark = [
     pytest.mark.extras,
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20"),

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+pytest.importorskip("mcp", reason="needs the extra; make test-extras")
 pytestmark = pytest.mark.extras
 
 

@@ -8,6 +8,7 @@ from agents.asking import ask, field, pick
 from serving.errors import BadReply, ContextOverflow, ModelNotFound, ModelUnavailable
 from serving.model import LanguageModel, Message, Usage
 
+pytest.importorskip("langchain_core", reason="needs the extra; make test-extras")
 pytestmark = pytest.mark.extras
 
 ASKED = [Message("system", "Be brief."), Message("user", "Which schooner?")]

@@ -18,7 +18,7 @@ try:
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.runnables import Runnable, RunnableConfig
     from langchain_core.tools import StructuredTool
-except ImportError as error:
+except ModuleNotFoundError as error:
     raise MissingExtra("gistree for LangChain", "langchain") from error
 
 __all__ = ["LibraryReader", "LibraryRetriever", "library_tools"]

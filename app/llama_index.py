@@ -15,7 +15,7 @@ try:
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.base.response.schema import Response
     from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
-except ImportError as error:
+except ModuleNotFoundError as error:
     raise MissingExtra("gistree for LlamaIndex", "llama-index") from error
 
 __all__ = ["LibraryQueryEngine", "LibraryRetriever", "add_documents"]

@@ -19,7 +19,7 @@ try:
     from mcp import types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
-except ImportError as error:
+except ModuleNotFoundError as error:
     raise MissingExtra("the MCP server", "mcp") from error
 
 __all__ = ["serve"]

@@ -28,7 +28,7 @@ try:
     from langchain_core.tools import StructuredTool
 
     from serving.backends.langchain import LangChainModel
-except ImportError as error:
+except ModuleNotFoundError as error:
     raise MissingExtra("the loop 'langchain' of the reader agent", "langchain") from error
 
 __all__ = ["LangChainLoop"]

@@ -13,7 +13,7 @@ from serving.token_estimate import estimate_tokens
 try:
     from langchain.chat_models import init_chat_model
     from langchain_core.exceptions import ContextOverflowError, ModelNotFoundError
-except ImportError as error:
+except ModuleNotFoundError as error:
     raise MissingExtra("a LangChain chat model", "langchain") from error
 
 __all__ = ["LangChainModel"]

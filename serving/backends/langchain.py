@@ -87,6 +87,7 @@ class LangChainModel:
 
         Raises:
             ContextOverflow: the prompt and its reply do not fit.
+            BadReply: the model thought until its tokens were spent.
             ModelNotFound, ModelUnavailable: the provider says so.
         """
         prompt_tokens = self._check_fits(messages, max_tokens)
@@ -114,6 +115,11 @@ class LangChainModel:
         text = "".join(pieces)
         if _is_cut_off(whole):
             finish = "length"
+        if finish == "length" and not text:
+            raise BadReply(
+                f"{self.name} spent all {max_tokens:,} tokens of its reply on thinking; "
+                "turn its thinking off, or take a model that answers at once"
+            )
         return Completion(text, self.usage_of(whole, prompt_tokens, text), finish)
 
     def complete(

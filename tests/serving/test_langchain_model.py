@@ -177,6 +177,20 @@ def test_failures_are_explained(provider):
         LangChainModel("nobody:nothing")
 
 
+def test_a_model_that_only_thinks_says_so(provider):
+    model, _ = provider(counted("", response_metadata={"stop_reason": "max_tokens"}))
+    with pytest.raises(BadReply, match="thinking"):
+        model.complete(ASKED, max_tokens=10)
+
+
+def test_a_model_may_keep_its_own_temperature(provider):
+    from serving.backends.langchain import LangChainModel
+
+    _, chat = provider(counted("Petrel."), temperature=1.0)
+    LangChainModel(chat, sets_temperature=False).complete(ASKED, max_tokens=10)
+    assert chat.seen[0][2] == 1.0
+
+
 def test_the_settings_name_such_a_model():
     from app.models import choose_model, open_model
     from app.settings import Settings

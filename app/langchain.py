@@ -90,10 +90,11 @@ def _as_langchain(tool: Tool, reach: Reach) -> Any:
     )
 
 
-class LibraryReader(Runnable):  # type: ignore[type-arg,unused-ignore]
+class LibraryReader(Runnable):
     """A reader over a library: a question in, an ``Answer`` with checked citations out.
 
-    ``invoke`` gives the answer; ``stream`` gives the reader's steps, the last of which is it.
+    ``invoke`` gives the answer; ``stream`` gives the reader's steps, the last of which is it. Only
+    ``invoke`` tells LangChain's callbacks.
     """
 
     def __init__(

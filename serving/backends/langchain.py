@@ -203,7 +203,13 @@ class LangChainModel:
                 reply = chat.invoke(_as_langchain(_asking_for(messages, schema)))
                 text = _unfenced(str(reply.text))
             else:
-                result = structured.invoke(_as_langchain(messages))
+                try:
+                    result = structured.invoke(_as_langchain(messages))
+                except Exception as error:  # openai's LengthFinishReasonError, if that is installed
+                    cut = getattr(error, "completion", None)
+                    if cut is None:
+                        raise
+                    return _cut_completion(cut, prompt_tokens)
                 reply, parsed = result["raw"], result["parsed"]
                 if not is_object and isinstance(parsed, dict):
                     parsed = parsed.get("reply")
@@ -292,6 +298,17 @@ def _is_cut_off(reply: Any) -> bool:
     said = getattr(reply, "response_metadata", None) or {}
     reasons = (said.get(key) for key in ("finish_reason", "stop_reason", "done_reason"))
     return any(reason in _CUT_OFF for reason in reasons)
+
+
+def _cut_completion(completion: Any, prompt_tokens: int) -> Completion:
+    """What openai's package throws where a bound reply does not end within its tokens."""
+    text = str(completion.choices[0].message.content or "")
+    counted = completion.usage
+    if counted is None:
+        return Completion(text, Usage(prompt_tokens, 0, estimate_tokens(text), 1), "length")
+    cached = getattr(counted.prompt_tokens_details, "cached_tokens", None) or 0
+    usage = Usage(counted.prompt_tokens, cached, counted.completion_tokens, 1)
+    return Completion(text, usage, "length")
 
 
 def _status(error: Exception) -> int | None:

@@ -15,6 +15,8 @@ from fakes import HashingEmbedder
 from sqlalchemy import create_engine, text
 
 from app import place
+from app.foreman import Foreman
+from app.job_run import run_job
 from app.library import Library
 from app.settings import Settings
 from memory.errors import LibraryError, LibraryTooNew
@@ -217,3 +219,21 @@ def test_nul_and_lone_surrogates_do_not_reach_the_database(at):
     library.tag(book.id, "t\0u\ud800")
     assert library.show(book.id).title == "xy?"
     assert library.search("lamp\0\ud800")
+
+
+def test_jobs_are_shared_and_done_once(at, lamp):
+    one, two = at(), at()
+    one.jobs.add_file(lamp)
+    (job,) = two.jobs.list()
+    assert two.jobs.book.claim(job.id, owner="two", now=1.0)
+    assert not one.jobs.book.claim(job.id, owner="one", now=1.0)
+    assert run_job(two, two.jobs.get(job.id), owner="two", secret="")
+    assert one.jobs.get(job.id).state == "done"
+    one.jobs.delete(one.list()[0].id, wait_s=0)
+    with Foreman(two):
+        for _ in range(100):
+            if not one.list():
+                break
+            threading.Event().wait(0.1)
+    assert one.list() == ()
+    assert one.jobs.list() == ()

@@ -20,6 +20,10 @@ def batch(
     doc: DocOption = None,
     reader: Annotated[str | None, typer.Option(help="Reader, as for `gistree ask`.")] = None,
     budget: Annotated[int | None, typer.Option(help="Tokens of document text a prompt.")] = None,
+    each_document: Annotated[
+        bool,
+        typer.Option("--each-document", help="Ask every question of each document by itself."),
+    ] = False,
     in_order: Annotated[
         bool, typer.Option("--in-order", help="Answers in the order of the questions.")
     ] = False,
@@ -47,6 +51,7 @@ def batch(
             documents=tuple(doc) if doc else None,
             reader=reader,
             budget_tokens=budget,
+            each_document=each_document,
             in_order=in_order,
             limit=limit,
             retry_failed=retry_failed,

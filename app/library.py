@@ -4,7 +4,7 @@ import gc
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,10 +31,11 @@ from memory.job_book import JobBook
 from memory.store import Entry, Store
 from retrieval.types import Embedder, Passage, Pruner
 from serving.errors import MissingExtra, ModelNotFound
-from serving.model import LanguageModel
+from serving.model import LanguageModel, Usage
 from serving.plugins import make, names
 
 if TYPE_CHECKING:
+    from app.batch.run import Event, Totals
     from app.jobs import Jobs
     from retrieval.searcher import Searcher
 
@@ -399,6 +400,64 @@ class Library:
         )
         with self._reading():
             yield from plan.read(desk, clean(question))
+
+    def batch(
+        self,
+        source: str | Path,
+        out: str | Path,
+        *,
+        documents: Collection[str] | None = None,
+        reader: str | None = None,
+        budget_tokens: int | None = None,
+        each_document: bool = False,
+        in_order: bool = False,
+        limit: int = 0,
+        retry_failed: bool = False,
+        redo: bool = False,
+        on_event: "Callable[[Event], None] | None" = None,
+    ) -> "Totals":
+        """Answers a file of questions; run again, it goes on where it was ended.
+
+        Args:
+            source: Questions: .jsonl, .csv or .parquet; see ``app.batch.batch.Batch``, also for
+                what is not said here.
+            out: Answers likewise.
+            documents: Of rows that name none; all where not given.
+            reader: Likewise.
+            budget_tokens: Likewise.
+            each_document: Every question is asked of each document by itself.
+            in_order: Answers stand in the order of the questions.
+            limit: The first so many rows only; 0 for all.
+            retry_failed: Rows that failed before are asked again.
+            redo: Answers made with other settings are thrown away.
+            on_event: Told of every row that is done, and of waiting.
+
+        Raises:
+            BatchError: the questions or the output cannot be used, or settings have changed.
+        """
+        from app.batch.batch import Batch
+        from app.batch.run import RowDone, Totals
+
+        usage = Usage()
+        with Batch(
+            library=self,
+            source=Path(source),
+            out=Path(out),
+            documents=None if documents is None else tuple(documents),
+            reader=reader,
+            budget_tokens=budget_tokens,
+            each_document=each_document,
+            in_order=in_order,
+            limit=limit,
+            retry_failed=retry_failed,
+            redo=redo,
+        ) as batch:
+            for event in batch.run():
+                if isinstance(event, RowDone):
+                    usage += event.usage
+                if on_event is not None:
+                    on_event(event)
+            return Totals(batch.total, batch.finished, batch.failed, usage)
 
     def reach(self, documents: Collection[str] | None = None) -> Scope:
         """What the tools of ``agents.tools`` may reach: these documents and no others.

@@ -11,6 +11,7 @@ from app.batch.output import check_output, journal_path, write_output
 from app.batch.questions import Row, Survey, questions, survey
 from app.batch.run import Event, Runner
 from app.batch.settings import agree, beside
+from app.batch.templates import each_document
 from app.batch.throttle import Throttle
 from app.library import Library
 from app.models import paces
@@ -35,6 +36,7 @@ class Batch:
             all of the library.
         reader: Of rows that name none; None takes the settings' one.
         budget_tokens: Of rows that have none; None takes the usual one.
+        each_document: Every question is asked of each document by itself: a table.
         in_order: Answers stand in the order of the questions; else as they were finished.
         limit: Ask the first so many rows only; 0 asks all.
         retry_failed: Rows that failed before are asked again.
@@ -48,6 +50,7 @@ class Batch:
     documents: tuple[str, ...] | None = None
     reader: str | None = None
     budget_tokens: int | None = None
+    each_document: bool = False
     in_order: bool = False
     limit: int = 0
     retry_failed: bool = False
@@ -55,6 +58,8 @@ class Batch:
     most_at_once: int = 64
     _survey: Survey = field(init=False)
     _journal: Journal = field(init=False)
+    _keys: tuple[str, ...] = field(init=False)
+    _num_rows: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Looks through the questions and opens the output.
@@ -66,9 +71,12 @@ class Batch:
         """
         check_output(self.out)
         make("agents.readers", self.reader or self.library.settings.reader)
-        for name in self.documents or ():
-            self.library.show(name)
+        named = map(self.library.show, self.documents) if self.documents else self.library.list()
+        self._keys = tuple(dict.fromkeys(entry.id for entry in named))
         self._survey = survey(self.source)
+        self._num_rows = (
+            sum(1 for _ in self._every_row()) if self.each_document else self._survey.rows
+        )
         kept = journal_path(self.out, in_order=self.in_order)
         if self.redo:
             for path in (kept, beside(self.out)):
@@ -87,7 +95,8 @@ class Batch:
             "questions": self._survey.digest,
             "reader": self.reader or self.library.settings.reader,
             "budget_tokens": self.budget_tokens or self.library.settings.budget_tokens,
-            "documents": sorted(self.library.show(d).id for d in self.documents or ()) or "all",
+            "documents": sorted(self._keys) if self.documents or self.each_document else "all",
+            "each_document": self.each_document,
             "model": self.library.model.name,
             "embedder": self.library.settings.embedder,
             "pruner": self.library.settings.pruner,
@@ -108,7 +117,7 @@ class Batch:
     @property
     def total(self) -> int:
         """Rows of this run, finished ones included."""
-        return min(self.limit, self._survey.rows) if self.limit else self._survey.rows
+        return min(self.limit, self._num_rows) if self.limit else self._num_rows
 
     @property
     def finished(self) -> int:
@@ -118,7 +127,7 @@ class Batch:
     @property
     def failed(self) -> int:
         """Rows for which no answer could be made."""
-        return sum(status == "error" for status in self._journal.status.values())
+        return self._journal.status.count("error")
 
     def estimate(self) -> Estimate:
         """What the rows that are left will take."""
@@ -150,7 +159,13 @@ class Batch:
             write_output(self._journal, self.out, in_order=self.in_order)
 
     def _rows(self) -> Iterator[Row]:
-        for row in questions(self.source):
+        for row in self._every_row():
             if self.limit and row.number >= self.limit:
                 return
             yield row
+
+    def _every_row(self) -> Iterator[Row]:
+        rows = questions(self.source)
+        if not self.each_document:
+            return rows
+        return each_document(rows, self._keys, lambda name: self.library.show(name).id)

@@ -8,12 +8,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from app.batch.errors import BatchError, OutputNotWritable
+from app.batch.tally import Status, Tally
 from memory.errors import StorageFull
 
-Status = Literal["ok", "error"]
+_MOST_ROWS = 1 << 32  # a number past it is none of ours
 
 
 class Journal:
@@ -36,7 +37,7 @@ class Journal:
         from filelock import FileLock, Timeout
 
         self.path = path
-        self.status: dict[int, Status] = {}
+        self.status = Tally()
         self._thread = threading.Lock()
         self._lock = FileLock(f"{path}.lock")
         try:
@@ -78,7 +79,7 @@ class Journal:
             if not line.endswith(b"\n"):
                 break  # torn: the row was never counted
             row = _row_of(self.path, line)
-            self.status[row["row"]] = row["status"]
+            self.status.put(row["row"], row["status"])
             end += len(line)
         self._file.truncate(end)
         self._file.seek(end)
@@ -106,7 +107,7 @@ class Journal:
                         "command again: finished rows are kept"
                     ) from error
                 raise OutputNotWritable(f"{self.path} cannot be written: {error}") from error
-            self.status[row["row"]] = row["status"]
+            self.status.put(row["row"], row["status"])
 
     def _cut(self, place: int) -> None:
         """Takes half a line away again; where even that fails the next start does it."""
@@ -123,7 +124,7 @@ class Journal:
 
     def forget(self, status: Status) -> int:
         """Takes the rows of a status out, so that they are asked again; returns how many."""
-        gone = sum(each == status for each in self.status.values())
+        gone = self.status.count(status)
         if gone:
             with self._thread:
                 kept = (row for row in self.rows() if row["status"] != status)
@@ -131,7 +132,8 @@ class Journal:
                 write_whole(self.path, (f"{line}\n".encode() for line in lines))
                 self._file.close()
                 self._file = self.path.open("a+b")
-                self.status = {n: s for n, s in self.status.items() if s != status}
+                self.status = Tally()
+                self._read()
         return gone
 
 
@@ -153,7 +155,7 @@ def write_whole(path: Path, parts: Iterator[bytes]) -> None:
 def _row_of(path: Path, line: bytes) -> dict[str, Any]:
     try:
         row: dict[str, Any] = json.loads(line)
-        if isinstance(row["row"], int) and row["status"] in ("ok", "error"):
+        if 0 <= int(row["row"]) < _MOST_ROWS and row["status"] in ("ok", "error"):
             return row
     except (ValueError, KeyError, TypeError):
         pass

@@ -3,9 +3,12 @@
 import csv
 import io
 import json
+from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from app.batch.errors import OutputNotWritable
 from app.batch.journal import Journal, write_whole
@@ -64,14 +67,14 @@ def write_output(journal: Journal, out: Path, *, in_order: bool) -> None:
 
 def _ordered(journal: Journal) -> Iterator[dict[str, Any]]:
     """Rows by number; only their places in the file are held in memory."""
-    places: list[tuple[int, int]] = []
     with journal.path.open("rb") as file:
-        start = 0
+        numbers, places, start = array("q"), array("q"), 0
         for line in file:
-            places.append((json.loads(line)["row"], start))
+            numbers.append(json.loads(line)["row"])
+            places.append(start)
             start += len(line)
-        for _, place in sorted(places):
-            file.seek(place)
+        for at in np.argsort(np.array(numbers, dtype=np.int64)):
+            file.seek(places[int(at)])
             yield json.loads(file.readline())
 
 

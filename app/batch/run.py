@@ -57,6 +57,23 @@ class Waiting:
 Event = RowDone | Waiting
 
 
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a batch has come to.
+
+    Attributes:
+        rows: Rows that it has.
+        finished: Rows that are kept, those of earlier runs included.
+        failed: Those of them for which no answer could be made.
+        usage: Tokens spent in this run.
+    """
+
+    rows: int
+    finished: int
+    failed: int
+    usage: Usage
+
+
 class _Stopped(Exception):
     """The batch was stopped; the row is as if it had never been begun."""
 

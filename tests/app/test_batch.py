@@ -1,4 +1,5 @@
 import csv
+import errno
 import json
 import os
 import signal
@@ -15,7 +16,9 @@ from app.batch.journal import Journal
 from app.batch.plan import planned
 from app.batch.questions import Row, questions
 from app.batch.run import RowDone, Waiting
+from app.batch.tally import Tally
 from app.batch.throttle import Throttle
+from memory.errors import StorageFull
 from serving.errors import ModelUnavailable
 
 WELL = "The well was forty feet deep."
@@ -250,7 +253,7 @@ def test_a_server_that_stays_away_ends_the_run_and_no_row_is_lost(asked, three, 
         runner = Runner(library, journal, waits_s=(0.01,))
         with pytest.raises(ModelUnavailable):
             list(runner.run(questions(three)))
-        assert list(journal.status.values()) == ["ok"]
+        assert len(journal.status) == journal.status.count("ok") == 1
 
 
 def test_more_rows_at_a_time_while_that_pays():
@@ -295,3 +298,96 @@ def test_nothing_finished_is_lost_or_repeated_however_often_it_is_killed(tmp_pat
         time.sleep(0.01)
     assert kill > 2
     assert sorted(kept) == sorted(f"q{n}" for n in range(24))
+
+
+@pytest.fixture
+def two_wells(asked, well):
+    """A library of two documents."""
+    library = asked()
+    other = well.with_name("spring.txt")
+    other.write_text("The spring of Ansty was forty feet deep.", encoding="utf-8")
+    library.add(other)
+    return library
+
+
+def test_every_question_for_every_document_makes_a_table(two_wells, three, tmp_path):
+    out = tmp_path / "answers.jsonl"
+    with Batch(two_wells, three, out, each_document=True) as batch:
+        assert batch.total == 6
+        list(batch.run())
+    rows = answers(out)
+    wells, springs = (entry.id for entry in two_wells.list())
+    assert {row["id"] for row in rows} == {
+        f"q{n}/{key[:12]}" for n in range(3) for key in (wells, springs)
+    }
+    for row in rows:
+        cited = {citation["document"][:12] for citation in row["citations"]}
+        assert cited == {row["id"].partition("/")[2]}
+    # rows of one document follow each other, so that they share a prompt's beginning
+    assert [row["id"].partition("/")[2] for row in rows] == [wells[:12]] * 3 + [springs[:12]] * 3
+
+
+def test_a_document_more_changes_a_table_and_the_batch_says_so(two_wells, three, tmp_path):
+    out = tmp_path / "answers.jsonl"
+    with Batch(two_wells, three, out, each_document=True) as batch:
+        list(batch.run())
+    third = tmp_path / "pond.txt"
+    third.write_text("The pond was shallow.", encoding="utf-8")
+    two_wells.add(third)
+    with pytest.raises(BatchChanged, match="documents was"):
+        Batch(two_wells, three, out, each_document=True)
+
+
+def test_a_document_that_goes_while_a_table_is_made_fails_its_rows_only(two_wells, three, tmp_path):
+    out = tmp_path / "answers.jsonl"
+    with Batch(two_wells, three, out, each_document=True, most_at_once=1) as batch:
+        run = batch.run()
+        next(run)
+        two_wells.delete("spring.txt")
+        list(run)
+        assert batch.failed == 3
+    bad = [row for row in answers(out) if row["status"] == "error"]
+    assert all("no document" in row["error"] for row in bad)
+
+
+def test_the_library_runs_a_batch_and_says_what_it_came_to(asked, three, tmp_path):
+    seen = []
+    totals = asked().batch(three, tmp_path / "a.csv", in_order=True, on_event=seen.append)
+    assert (totals.rows, totals.finished, totals.failed) == (3, 3, 0)
+    assert totals.usage.calls == 6
+    assert len(seen) == 3
+
+
+def test_a_disk_that_is_full_ends_the_run_and_keeps_what_was_finished(
+    asked, three, tmp_path, monkeypatch
+):
+    real, calls = os.fsync, []
+
+    def full(handle):
+        calls.append(handle)
+        if len(calls) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(handle)
+
+    out = tmp_path / "answers.jsonl"
+    library = asked()
+    with Batch(library, three, out, most_at_once=1) as batch:
+        monkeypatch.setattr("app.batch.journal.os.fsync", full)
+        with pytest.raises(StorageFull, match="run the same command again"):
+            list(batch.run())
+        monkeypatch.undo()
+    assert len(answers(out)) == 1
+    with Batch(library, three, out) as batch:
+        list(batch.run())
+    assert sorted(row["id"] for row in answers(out)) == ["q0", "q1", "q2"]
+
+
+def test_ten_million_rows_are_counted_in_ten_megabytes_or_so():
+    tally = Tally()
+    tally.put(9_999_999, "ok")
+    tally.put(3, "error")
+    assert (len(tally), tally.count("error"), tally[9_999_999]) == (2, 1, "ok")
+    assert 4 not in tally
+    assert len(tally._codes) <= 20_000_000
+    tally.put(3, "ok")
+    assert tally.count("error") == 0

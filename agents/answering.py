@@ -7,7 +7,7 @@ the source, an answer that nothing bears out becomes "not found", and both are t
 import re
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agents.answer import Answer, Citation, Claim, cite
 from agents.attribution import leave_out, weed
@@ -15,6 +15,7 @@ from agents.confirming import Confirmer
 from agents.desk import Desk
 from agents.ensemble import Ensemble
 from agents.prompting import fenced, render
+from agents.question_kind import kind_of
 from agents.quotes import locate
 from agents.steps import Confirmed, Degraded, Drafted, Drafting, Step, Verified, Weighed
 from agents.support import Evidence, Supporter
@@ -34,6 +35,7 @@ _REFUSAL = re.compile(
 )
 _QUOTED = re.compile(r"[“\"]([^“”\"]{15,})[”\"]")
 _MAX_CITATIONS = 6
+_PLACES_OF_THE_WHOLE = 4
 _MAX_NEAREST = 3
 
 
@@ -115,7 +117,12 @@ class Answering:
         )
         if confirmation is not None:
             usage += confirmation.usage
-            yield Confirmed(confirmation.stands, confirmation.sureness, confirmation.least)
+            yield Confirmed(
+                confirmation.stands,
+                confirmation.sureness,
+                confirmation.least,
+                confirmation.usage,
+            )
             if not confirmation.stands:
                 yield self.not_found(desk, basis, usage)
                 return
@@ -180,6 +187,10 @@ class Answering:
 
         Each sentence keeps its own best place, however many citations that makes.
         """
+        supporter = self.supporter
+        if kind_of(question)[0] in ("summarise", "count", "list", "compare"):
+            # Its sentences draw on more places than one that states a fact does.
+            supporter = replace(supporter, max_each=max(supporter.max_each, _PLACES_OF_THE_WHOLE))
         scores: dict[tuple[str, Span], float] = {}
         firsts: set[tuple[str, Span]] = set()
         places: list[tuple[Span, list[tuple[str, Span]]]] = []
@@ -187,7 +198,7 @@ class Answering:
             claim = sentence.of(draft)
             if not any(character.isalnum() for character in claim):
                 continue
-            found = self.supporter.support(question, claim, evidence, desk.embedder)
+            found = supporter.support(question, claim, evidence, desk.embedder)
             keys = [(piece.document_id, piece.span) for piece, _ in found]
             for key, (_, score) in zip(keys, found, strict=True):
                 scores[key] = max(score, scores.get(key, 0.0))

@@ -14,6 +14,8 @@ from memory.sentences import sentences
 from retrieval.errors import BudgetTooSmall
 from retrieval.types import Passage
 
+_PLACES = 4  # sentences of a part that may bear a note out between them
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -80,7 +82,7 @@ def is_borne_out(desk: Desk, question: str, claim: str, part: Part) -> bool:
         )
         for s in sentences(text)
     ]
-    return bool(Supporter().support(question, claim, evidence, desk.embedder))
+    return bool(Supporter(max_each=_PLACES).support(question, claim, evidence, desk.embedder))
 
 
 def _fitting(desk: Desk, notes: Sequence[Note], share: float) -> list[Note]:

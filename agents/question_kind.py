@@ -34,9 +34,12 @@ def _any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns))
 
 
-_PLURAL_WORD = r"(?:[a-z]{2,}(?:[^suia'\W]s|ies|ses|xes|ches|shes)|people|men|women|children)\b"
+_PLURAL_WORD = (
+    r"(?!(?:does|perhaps|words|news|happens|means)\b)"
+    r"(?:[a-z]{2,}(?:[^suia'\W]s|ies|ses|xes|ches|shes)|people|men|women|children)\b"
+)
 _PLURAL = (  # "ships …", or "other ships are …": "ship sails …" looks the same but for what follows
-    r"(?!(?:\w+ )?(?:of|is|was|does|has|this|his|its|as|perhaps|words|news|happens|means)\b)"
+    r"(?!(?:of|is|was|does|has|this|his|its|as)\b)"
     r"(?!(?:do|did|are|were|can|could|would|will|should|might|must|had|have)\b)"
     rf"(?:{_PLURAL_WORD}(?! (?:the|an?|his|her|their|its|him|who|to|for|from|with|at|up|down)\b)|"
     rf"(?:\w+ ){{1,2}}?{_PLURAL_WORD}(?= (?:are|were|do|did|have|had|can|could|should|must|may|"

@@ -119,11 +119,13 @@ class Confirmed:
         stands: Whether the answer is shown; else it is "not found".
         sureness: Log-odds of "yes" and the support of the best citation, in one number.
         least: What it takes.
+        usage: Tokens spent on it.
     """
 
     stands: bool
     sureness: float
     least: float
+    usage: Usage = Usage()
 
     def __str__(self) -> str:
         verdict = "stands" if self.stands else "is held back: what was read does not state it"
@@ -154,6 +156,7 @@ class Routed:
     budget_tokens: int
     kind: str
     why: str
+    usage: Usage = Usage()
 
     def __str__(self) -> str:
         return f"reads with {self.reader} within {self.budget_tokens:,} tokens: {self.why}"
@@ -228,6 +231,7 @@ class Noted:
     relevant: bool
     done: int
     total: int
+    usage: Usage = Usage()
 
     def __str__(self) -> str:
         what = self.note[:200] if self.relevant else "nothing to the question"
@@ -241,6 +245,7 @@ class Called:
     tool: str
     arguments: str
     result: str
+    usage: Usage = Usage()
 
     def __str__(self) -> str:
         return f"{self.tool}({self.arguments}): {self.result[:200]}"
@@ -252,6 +257,7 @@ class Degraded:
 
     what: str
     why: str
+    usage: Usage = Usage()
 
     def __str__(self) -> str:
         return f"{self.what}, since {self.why}"

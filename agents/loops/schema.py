@@ -44,9 +44,10 @@ class SchemaLoop:
             judged = says_yes(desk.model, talk.ending("agent-enough"))
             usage += judged.usage
             if judged.value is None:
-                yield Degraded("answers from what was seen so far", judged.why)
+                yield Degraded("answers from what was seen so far", judged.why, judged.usage)
                 break
             if judged.value >= limits.enough:
+                yield Called("answer", "", "it has seen enough", judged.usage)
                 break
             asked = ask(
                 desk.model,
@@ -56,13 +57,15 @@ class SchemaLoop:
                 max_tokens=_REPLY_TOKENS,
             )
             usage += asked.usage
+            spent = judged.usage + asked.usage
             if asked.value is None:
-                yield Degraded("answers from what was seen so far", asked.why)
+                yield Degraded("answers from what was seen so far", asked.why, spent)
                 break
             name, arguments, seen = asked.value
             if name == "answer":
+                yield Called("answer", "", "it says that it has seen enough", spent)
                 break
-            yield talk.take(name, arguments, seen)
+            yield replace(talk.take(name, arguments, seen), usage=spent)
         return Gathered(tuple(talk.passages), usage)
 
 

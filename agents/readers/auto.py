@@ -44,7 +44,7 @@ class AutoReader:
             budget_tokens=desk.budget_tokens,
         )
         taken = route(task, machine)
-        yield Routed(taken.reader, taken.budget_tokens, kind, taken.why)
+        yield Routed(taken.reader, taken.budget_tokens, kind, taken.why, usage)
         try:
             for step in _read(taken.reader, desk, taken.budget_tokens, question):
                 yield _with(usage, step)

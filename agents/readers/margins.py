@@ -47,7 +47,7 @@ class MarginsReader:
     max_parts: int = 0
     part_tokens: int = 0
     needed: float = 0.5
-    note_tokens: int = 80
+    note_tokens: int = 120
     top_k: int = 12
 
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
@@ -85,7 +85,7 @@ class MarginsReader:
             if relevant:
                 text = f"{named(desk, part)}: {margin.note or '…'}"
                 notes.append(Note(text, [part], margin.relevance))
-            yield Noted(where, margin.note, relevant, number, len(parts))
+            yield Noted(where, margin.note, relevant, number, len(parts), margin.usage)
             if failures >= _MOST_FAILURES and number < len(parts):
                 yield Degraded(
                     f"stops after part {number} of {len(parts)}", f"{failures} in a row failed"

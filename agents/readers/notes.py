@@ -14,6 +14,7 @@ from agents.notebook import Note, basis_of, is_borne_out
 from agents.parts import Part, marked, named, plan
 from agents.passages import gather
 from agents.prompting import fenced, render
+from agents.question_kind import kind_of
 from agents.steps import Called, Degraded, Noted, Searched, Step
 from agents.typed_memory import Field, TypedMemory, fields_of
 from serving.errors import BadOption, BadReply
@@ -23,7 +24,12 @@ __all__ = ["NotesReader"]
 
 _MOST_FAILURES = 3
 _MOST_FIELDS = 4
-_UNTYPED = {"facts": Field("facts", "what helps to answer the question")}
+_FACTS = Field("fact", "what the part says that helps to answer the question")
+_USUAL = {
+    "count": Field("item", "one of the things that the question wants counted"),
+    "list": Field("item", "one of the things that the question asks for, with what is said of it"),
+    "summarise": Field("event", "what happens or is argued in the part, in a sentence"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +40,8 @@ class NotesReader:
     note that its part does not bear out is dropped.
 
     Attributes:
-        schema: JSON schema of the memory, or a file that holds one; proposed from the question
-            where empty.
+        schema: JSON schema of the memory, or a file that holds one. Where empty, a large model
+            proposes one from the question, and any other keeps notes of one kind.
         max_parts: Most parts that are read; 0 reads all, which may take long.
         part_tokens: About how long a part is; 0 takes the token budget.
         edit_tokens: Most tokens of the reply to a part.
@@ -75,6 +81,9 @@ class NotesReader:
     ) -> Generator[Step, None, tuple[dict[str, Field], Usage]]:
         if self.schema:
             return fields_of(_schema_text(self.schema)), Usage()
+        usual = _USUAL.get(kind_of(question)[0], _FACTS)
+        if desk.model.ability != "large":
+            return {usual.name: usual}, Usage()
         proposed = ask(
             desk.model,
             render("notes-fields", question=question[:MAX_QUESTION_CHARS]),
@@ -83,10 +92,10 @@ class NotesReader:
             max_tokens=160,
         )
         if proposed.value is None:
-            yield Degraded("keeps notes of one kind", proposed.why)
-            return dict(_UNTYPED), proposed.usage
+            yield Degraded("keeps notes of one kind", proposed.why, proposed.usage)
+            return {usual.name: usual}, proposed.usage
         said = "; ".join(f"{each.name}: {each.holds}" for each in proposed.value.values())
-        yield Called("fields", question[:80], said)
+        yield Called("fields", question[:80], said, proposed.usage)
         return proposed.value, proposed.usage
 
     def _stream(
@@ -107,14 +116,18 @@ class NotesReader:
             failures = failures + 1 if edits.value is None else 0
             if edits.value is None:
                 yield Degraded(f"leaves part {number} without notes", edits.why)
-            made = [
-                memory.add(name, value, part, corrects)
-                for name, value, corrects in edits.value or ()
-                if is_borne_out(desk, question, value, part)
-            ]
+            made, dropped = [], []
+            for name, value, corrects in edits.value or ():
+                if is_borne_out(desk, question, value, part):
+                    made.append(memory.add(name, value, part, corrects))
+                else:
+                    dropped.append(value)
+            if dropped:
+                said = "; ".join(dropped)
+                yield Degraded(f"drops notes of part {number}", f"the part does not say: {said}")
             where = place(desk.document(part.document_id), part.span)
             said = "; ".join(f"{note.field}: {note.value}" for note in made)
-            yield Noted(where, said, bool(made), number, len(parts))
+            yield Noted(where, said, bool(made), number, len(parts), edits.usage)
             if failures >= _MOST_FAILURES and number < len(parts):
                 yield Degraded(
                     f"stops after part {number} of {len(parts)}", f"{failures} in a row failed"

@@ -28,7 +28,7 @@ def read(model, *, budget_tokens=80, tale=TALE, **options):
 
 
 def tools(steps):
-    return [step.tool for step in steps if isinstance(step, Called)]
+    return [step.tool for step in steps if isinstance(step, Called) and step.tool != "answer"]
 
 
 def test_it_looks_until_it_has_seen_enough():
@@ -52,7 +52,7 @@ def test_the_same_search_again_shows_more():
     model = ScriptedLLM([again, again, "Anders Holm."], choices=[NO, NO, YES, YES])
     bells = [f"Bell number {n} rang. {'All was quiet again. ' * 12}" for n in range(12)]
     steps = read(model, budget_tokens=400, tale="\n\n".join(bells))
-    results = [step.result for step in steps if isinstance(step, Called)]
+    results = [step.result for step in steps if isinstance(step, Called)][:3]
     assert len(results) == len(set(results)) == 3
 
 

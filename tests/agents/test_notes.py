@@ -21,6 +21,10 @@ QUESTION = "Which mates does the ship have?"
 FIELDS = json.dumps({"fields": [{"name": "mates", "holds": "the mates of the ship"}]})
 
 
+def scripted(replies):
+    return ScriptedLLM(replies, ability="large")
+
+
 def notes(*values, field="mates"):
     return json.dumps({"notes": [{"field": field, "value": value} for value in values]})
 
@@ -32,7 +36,7 @@ def read(model, **options):
 
 
 def test_fields_are_proposed_notes_kept_and_the_answer_comes_from_them():
-    model = ScriptedLLM(
+    model = scripted(
         [
             FIELDS,
             notes("Starbuck, chief mate"),
@@ -55,11 +59,11 @@ def test_fields_are_proposed_notes_kept_and_the_answer_comes_from_them():
         *TWO.split(". ", 1),
         "Stubb was the second mate.",
     }
-    assert answer.usage.calls == 6
+    assert answer.usage.calls == 5
 
 
 def test_the_prompt_of_a_part_begins_as_the_one_before():
-    model = ScriptedLLM(
+    model = scripted(
         [FIELDS, notes("Starbuck, chief mate"), notes("Stubb, second mate"), notes(), "Starbuck."]
     )
     read(model)
@@ -71,7 +75,7 @@ def test_the_prompt_of_a_part_begins_as_the_one_before():
 
 
 def test_a_note_that_the_part_does_not_bear_out_is_dropped():
-    model = ScriptedLLM(
+    model = scripted(
         [
             FIELDS,
             notes("Starbuck, chief mate", "Captain Nemo, submariner"),
@@ -81,12 +85,17 @@ def test_a_note_that_the_part_does_not_bear_out_is_dropped():
         ]
     )
     steps = read(model)
+    dropped = next(s for s in steps if isinstance(s, Degraded))
+    assert (
+        str(dropped)
+        == "drops notes of part 1, since the part does not say: Captain Nemo, submariner"
+    )
     assert "Nemo" not in model.seen[-1][-1].content
     assert next(s for s in steps if isinstance(s, Noted)).note == "mates: Starbuck, chief mate"
 
 
 def test_where_nothing_is_noted_the_search_answers():
-    model = ScriptedLLM([FIELDS, notes(), notes(), notes(), "Starbuck was the chief mate."])
+    model = scripted([FIELDS, notes(), notes(), notes(), "Starbuck was the chief mate."])
     steps = read(model)
     assert any(isinstance(s, Degraded) and "search" in s.what for s in steps)
     assert any(isinstance(s, Assembled) for s in steps)
@@ -95,7 +104,7 @@ def test_where_nothing_is_noted_the_search_answers():
 
 def test_a_model_that_fails_three_parts_in_a_row_is_asked_no_more():
     bad = json.dumps({"notes": [{"field": "sharks", "value": "none"}]})
-    model = ScriptedLLM([FIELDS, *[bad] * 6, "Starbuck was the chief mate."])
+    model = scripted([FIELDS, *[bad] * 6, "Starbuck was the chief mate."])
     steps = read(model, part_tokens=10)
     assert any(
         isinstance(s, Degraded) and s.what.startswith("stops after part 3 of") for s in steps
@@ -108,9 +117,9 @@ def test_a_schema_may_be_given_as_text_or_as_a_file(tmp_path):
     file = tmp_path / "schema.json"
     file.write_text(json.dumps(schema))
     for given in (json.dumps(schema), str(file)):
-        model = ScriptedLLM([notes("Starbuck"), notes("Stubb"), notes(), "Starbuck and Stubb."])
+        model = scripted([notes("Starbuck"), notes("Stubb"), notes(), "Starbuck and Stubb."])
         assert read(model, schema=given)[-1].found
-        assert len(model.seen) == 5
+        assert len(model.seen) == 4
 
 
 @pytest.mark.parametrize(
@@ -118,7 +127,16 @@ def test_a_schema_may_be_given_as_text_or_as_a_file(tmp_path):
 )
 def test_a_schema_that_cannot_be_used_says_so(schema):
     with pytest.raises(BadOption, match="schema for notes"):
-        read(ScriptedLLM([]), schema=schema)
+        read(scripted([]), schema=schema)
+
+
+def test_a_small_model_proposes_no_fields():
+    replies = [notes("Starbuck", field="item"), notes("Stubb", field="item"), notes(), "Starbuck."]
+    model = ScriptedLLM(replies)
+    steps = read(model)
+    assert not any(isinstance(step, Called) for step in steps)
+    assert "item 2: Stubb" in model.seen[3][-1].content
+    assert steps[-1].found
 
 
 # ---- the memory --------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ from agents.question_kind import kind_of
         ("List every deadline in the contract.", "list"),
         ("What are the tenant's obligations?", "list"),
         ("Which methods were used?", "list"),
+        ("Which mates does the ship have?", "list"),
+        ("Which captain does the crew follow?", "look-up"),
         ("What is the difference between the two offers?", "compare"),
         ("Compare the 2019 figures with those of 2020", "compare"),
         ("Wie unterscheiden sich die beiden Verträge?", "compare"),

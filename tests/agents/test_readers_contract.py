@@ -7,7 +7,7 @@ from desks import desk_of, document_of
 from fake_models import ObligingLLM, WithoutScores
 
 from agents.answer import Answer
-from agents.steps import Assembled, Degraded, Drafting, Noted
+from agents.steps import Assembled, Building, Degraded, Drafting, Noted
 from serving.errors import ModelError
 from serving.model import Usage
 from serving.plugins import make, names
@@ -87,7 +87,10 @@ def test_quotes_stand_in_the_source(name):
 @pytest.mark.parametrize("name", READERS)
 def test_the_answer_counts_every_token_that_was_spent(name, model):
     model = model()
-    assert run(name, model)[-1].usage == model.spent
+    *steps, answer = run(name, model)
+    assert answer.usage == model.spent
+    told = (getattr(step, "usage", Usage()) for step in steps if not isinstance(step, Building))
+    assert sum(told, Usage()) == model.spent
     assert model.spent.calls == len(model.seen)
 
 

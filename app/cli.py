@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli_batch import batch
+from app.cli_care import backup, check, restore
 from app.cli_mcp import mcp
 from app.cli_models import models
 from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
@@ -32,6 +33,9 @@ app = typer.Typer(
 )
 app.add_typer(models, name="models")
 app.command()(batch)
+app.command()(check)
+app.command()(backup)
+app.command()(restore)
 app.command()(ui)
 app.command()(mcp)
 

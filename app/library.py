@@ -1,6 +1,7 @@
 """A library of documents: add, ask, read, search, list, show, rename, tag, delete."""
 
 import gc
+import shutil
 import tempfile
 import threading
 import time
@@ -37,6 +38,7 @@ from serving.plugins import make, names
 if TYPE_CHECKING:
     from app.batch.run import Event, Totals
     from app.jobs import Jobs
+    from memory.verify import Flaw
     from retrieval.searcher import Searcher
 
 CHUNK_TOKENS = 240
@@ -320,6 +322,47 @@ class Library:
         """
         self._writable()
         return self._ingest.discard(document_id)
+
+    # ---- care ------------------------------------------------------------------------------
+
+    def check(self, *, repair: bool = False) -> "Iterator[Flaw]":
+        """Looks everything over: files, texts, spans, vectors, indexes; gives flaws as found.
+
+        Args:
+            repair: Make what is derived again where it is wrong.
+        """
+        from app.check import Check
+
+        if repair:
+            self._writable()
+            self.finish_interrupted()
+        check = Check(
+            store=self._store,
+            files=self._files,
+            ingest=self._ingest,
+            embedder=self.embedder,
+            searcher=lambda: self._searcher,
+            rebuild=self._rebuild_indexes,
+        )
+        return check.run(repair=repair)
+
+    def _rebuild_indexes(self) -> "Searcher":
+        with self._lock:
+            self._searcher.close()
+            del self.__dict__["_searcher"]
+            shutil.rmtree(self.place.index, ignore_errors=True)
+            self._searcher.sync()
+            return self._searcher
+
+    def backup(self, file: str | Path) -> int:
+        """Writes the library to one file, while others may go on writing; returns documents.
+
+        Raises:
+            LibraryError: it lies in PostgreSQL, or the file cannot be written.
+        """
+        from app.backup import backup
+
+        return backup(self.place, Path(file))
 
     @cached_property
     def jobs(self) -> "Jobs":

@@ -50,9 +50,14 @@ class Files:
             shutil.rmtree(target.parent, ignore_errors=True)
 
     def sweep(self, known: Callable[[], Iterable[str]]) -> list[Path]:
-        """Removes what a process that died left: files of no document, and half copies.
+        """Removes what a process that died left; see ``orphans``."""
+        removed = self.orphans(known)
+        for path in removed:
+            path.unlink(missing_ok=True)
+        return removed
 
-        A half copy of a process that still lives stays.
+    def orphans(self, known: Callable[[], Iterable[str]]) -> list[Path]:
+        """Files of no document, and half copies, but for those of a process that still lives.
 
         Args:
             known: Gives the names of the files that belong to documents. It is asked after the
@@ -65,7 +70,7 @@ class Files:
         if not seen:
             return []
         keep = {self.path(file) for file in known()}
-        removed = []
+        nobodys = []
         for path in seen:
             if path in keep:
                 continue
@@ -73,9 +78,8 @@ class Files:
                 maker = path.name.removeprefix(_INCOMING).partition("-")[0]
                 if maker.isdigit() and psutil.pid_exists(int(maker)):
                     continue
-            path.unlink(missing_ok=True)
-            removed.append(path)
-        return removed
+            nobodys.append(path)
+        return nobodys
 
 
 def file_name(digest: str, suffix: str) -> str:

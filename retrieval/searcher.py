@@ -109,6 +109,13 @@ class Searcher:
             self._words.sync(self._shelf, verify=verify)
             self._generation = generation
 
+    def holds(self, document_id: str) -> bool:
+        """Whether both indexes hold a document's chunks as the shelf does, and no others of it."""
+        with self._lock:
+            return self._vectors.holds(self._shelf, document_id) and self._words.holds(
+                self._shelf, document_id
+            )
+
     def close(self) -> None:
         """Saves the indexes; the searcher is not used afterwards."""
         with self._lock:

@@ -17,6 +17,7 @@ from retrieval.types import Shelf, Vectors
 
 _log = logging.getLogger(__name__)
 _LAYOUT = 1
+_SAME_VECTOR = 0.98  # score of a vector and itself: they are kept as float16
 _UNSAVED_MOST = 20_000  # vectors: read from the database again within seconds
 
 
@@ -61,6 +62,18 @@ class VectorIndex:
         """Whether there is no document but these to search."""
         with self._lock:
             return (self._documents.keys() | self._missing) <= set(documents)
+
+    def holds(self, shelf: Shelf, document_id: str) -> bool:
+        """Whether a document's chunks are here, and one found by its vector is that one."""
+        ids, vectors = shelf.chunk_ids(document_id), shelf.vectors(document_id, self._embedder)
+        with self._lock:
+            if not np.array_equal(self._documents.get(document_id, ids[:0]), ids):
+                return False
+        if vectors is None:
+            return not len(ids)
+        middle = len(ids) // 2
+        found = self.search(vectors[middle], 1, documents=[document_id])
+        return bool(found) and found[0][1] > _SAME_VECTOR
 
     def size(self, document_id: str) -> int:
         """How many chunks a document has here; 0 where it has none."""

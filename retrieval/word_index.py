@@ -115,6 +115,15 @@ class WordIndex:
         numbers = searcher.fast_field_values("chunk", [address for _, address in hits])
         return [(number, score) for number, (score, _) in zip(numbers, hits, strict=True)]
 
+    def holds(self, shelf: Shelf, document_id: str) -> bool:
+        """Whether all chunks of a document are here, by their numbers on the shelf."""
+        import tantivy
+
+        there = shelf.chunk_ids(document_id)
+        mine = tantivy.Query.term_query(self._schema, "document", document_id, "basic")
+        count = self._searcher().search(mine, 1, count=True).count or 0
+        return count == len(there) and (not count or self._is_current(shelf, document_id))
+
     def rare_share(self, query: str) -> float:
         """Share of a query's different words that some passages hold, but at most one in fifty."""
         searcher = self._searcher()

@@ -1,0 +1,114 @@
+"""A library in one file, and back; what is not whole is refused."""
+
+import io
+import tarfile
+import threading
+
+import pytest
+
+from app.backup import restore
+from memory.errors import LibraryError
+
+
+@pytest.fixture
+def shelf(opened, lamp, well):
+    library = opened()
+    library.add(lamp, tags=["sea"])
+    library.add(well)
+    return library
+
+
+def test_what_comes_back_is_what_went_in(opened, shelf, tmp_path):
+    file = tmp_path / "library.tar"
+    assert shelf.backup(file) == 2
+    assert restore(file, tmp_path / "again") == 2
+    again = opened(place=tmp_path / "again")
+    assert again.list() == shelf.list()
+    for entry in shelf.list():
+        assert again.document(entry.id) == shelf.document(entry.id)
+        assert again.file(entry.id).read_bytes() == shelf.file(entry.id).read_bytes()
+    assert list(again.check()) == []
+    assert again.search("schooner")[0].quote == shelf.search("schooner")[0].quote
+    assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
+
+
+def test_a_backup_is_of_one_moment_while_others_write(opened, shelf, tmp_path):
+    stop = threading.Event()
+
+    def write():
+        number = 0
+        while not stop.is_set():
+            entry = shelf.add(f"The lamp burned in {number}.".encode(), name=f"{number}.txt")
+            if number % 2:
+                shelf.delete(entry.id)
+            number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(4):
+            file = tmp_path / f"{number}.tar"
+            count = shelf.backup(file)
+            assert restore(file, tmp_path / f"again-{number}") == count >= 2
+    finally:
+        stop.set()
+        writer.join()
+    for number in range(4):
+        library = opened(place=tmp_path / f"again-{number}")
+        library.finish_interrupted()
+        assert list(library.check()) == []
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.6, 0.8])
+def test_a_backup_that_is_cut_off_is_refused_and_nothing_is_made(shelf, tmp_path, cut):
+    file = tmp_path / "library.tar"
+    shelf.backup(file)
+    data = file.read_bytes()
+    file.write_bytes(data[: int(len(data) * cut)])
+    with pytest.raises(LibraryError, match=r"cut off|no whole backup|no backup"):
+        restore(file, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".again")]
+
+
+def test_a_changed_byte_is_found(shelf, tmp_path):
+    file = tmp_path / "library.tar"
+    shelf.backup(file)
+    data = bytearray(file.read_bytes())
+    place = data.rindex(b"The village of Ansty dug a well")
+    data[place] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(LibraryError, match=r"damaged: files/"):
+        restore(file, tmp_path / "again")
+
+
+@pytest.mark.parametrize("name", ["../evil.txt", "/evil.txt", "files/../../evil", "notes.txt"])
+def test_an_archive_that_holds_something_else_is_refused(tmp_path, name):
+    file = tmp_path / "evil.tar"
+    with tarfile.open(file, "w") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = 4
+        archive.addfile(member, io.BytesIO(b"evil"))
+    with pytest.raises(LibraryError, match="it holds"):
+        restore(file, tmp_path / "in" / "again")
+    assert not list(tmp_path.rglob("evil.txt"))
+
+
+def test_a_folder_with_something_in_it_is_left_alone(shelf, tmp_path):
+    file = tmp_path / "library.tar"
+    shelf.backup(file)
+    with pytest.raises(LibraryError, match="not empty"):
+        restore(file, shelf.place.folder)
+    with pytest.raises(LibraryError, match="no file"):
+        restore(tmp_path / "none.tar", tmp_path / "again")
+    with pytest.raises(LibraryError, match="no whole backup"):
+        restore(shelf.file("lamp.txt"), tmp_path / "again")
+    with pytest.raises(LibraryError, match="no folder"):
+        shelf.backup(tmp_path / "none" / "library.tar")
+
+
+def test_a_document_whose_file_is_gone_is_named_as_the_reason(shelf, tmp_path):
+    shelf.file("lamp.txt").unlink()
+    with pytest.raises(LibraryError, match="gistree check"):
+        shelf.backup(tmp_path / "library.tar")
+    assert not (tmp_path / "library.tar").exists()

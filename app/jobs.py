@@ -144,11 +144,14 @@ class Jobs:
         return self._told(True)
 
     def dismiss(self, job_id: str) -> bool:
-        """Takes a job that has ended out of the list."""
+        """Takes a job that has ended out of the list, with the results that it may have."""
         job = self.book.job(job_id)
         if job is None or not self.book.strike(job_id, of=["done", "failed"]):
             return False
-        unpacked(job.kind, job.work).clear(self._library)
+        task = unpacked(job.kind, job.work)
+        task.clear(self._library)
+        if task.lasting:
+            task.undo(self._library)
         return self._told(True)
 
     def settle(self, job_id: str) -> None:
@@ -163,7 +166,8 @@ class Jobs:
     def tidy(self, *, done_for_s: float = 86_400.0) -> None:
         """Removes jobs that were done long ago, and uploads that nobody waits for."""
         for job in self.list():
-            if job.state == "done" and time.time() - job.changed_at.timestamp() > done_for_s:
+            old = time.time() - job.changed_at.timestamp() > done_for_s
+            if job.state == "done" and old and not unpacked(job.kind, job.work).lasting:
                 self.dismiss(job.id)
         known = {
             getattr(unpacked(job.kind, job.work), "upload", "")

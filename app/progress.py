@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-Stage = Literal["copy", "read", "embed", "wait", "fetch", "done"]
+Stage = Literal["copy", "read", "embed", "wait", "fetch", "ask", "done"]
 
-UNITS = {"copy": "bytes", "read": "pages", "embed": "chunks", "fetch": "bytes"}
+UNITS = {"copy": "bytes", "read": "pages", "embed": "chunks", "fetch": "bytes", "ask": "questions"}
 """What is counted in each stage."""
 
 
@@ -17,7 +17,7 @@ class Progress:
     Attributes:
         name: Of the document.
         stage: copy (bytes), read (pages), embed (chunks), wait (another process is at it), fetch
-            (bytes of a model), done.
+            (bytes of a model), ask (questions of a batch), done.
         done: Units done.
         total: Units in all; 0 where not known yet.
     """
@@ -28,9 +28,7 @@ class Progress:
     total: int = 0
 
     def __str__(self) -> str:
-        units = {"copy": "bytes", "read": "pages", "embed": "chunks", "fetch": "bytes"}.get(
-            self.stage, ""
-        )
+        units = UNITS.get(self.stage, "")
         of = f" of {self.total:,}" if self.total else ""
         return f"{self.name}: {self.stage} {self.done:,}{of} {units}".rstrip()
 

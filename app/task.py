@@ -19,9 +19,16 @@ Lane = Literal["read", "fetch", "ask", "here"]
 
 
 class Task(Protocol):
-    """Some work."""
+    """Some work.
+
+    Attributes:
+        lane: Where it is done.
+        lasting: Whether its job stays, with its results, until the person dismisses it; ``undo``
+            then removes the results too.
+    """
 
     lane: ClassVar[Lane]
+    lasting: ClassVar[bool]
 
     def run(self, library: Library, on_progress: OnProgress, secret: str) -> str:
         """Does it, going on from where an earlier try was ended at any point.

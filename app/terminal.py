@@ -38,6 +38,7 @@ _STAGES = {
     "embed": "indexing",
     "wait": "waiting for another process",
     "fetch": "fetching",
+    "ask": "asking",
     "done": "done",
 }
 

@@ -95,7 +95,7 @@ def rest(page) -> None:
 def pages_open(page, url: str) -> dict[str, float]:
     """Median milliseconds of five openings of each page, from click to rest."""
     took = {}
-    for name in ("Status", "Read", "Memory", "Library"):
+    for name in ("Status", "Read", "Library"):
         times = []
         for _ in range(5):
             page.get_by_role("link", name="Batch").first.click()

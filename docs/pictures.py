@@ -25,7 +25,7 @@ from app.library import Library  # noqa: E402
 
 OUT = ROOT / "docs" / "pictures"
 PDF = Path(os.environ.get("GISTREE_SHARED", ROOT.parent / "shared")) / "docs/good/fhs-3.0.pdf"
-PAGES = ("library", "memory", "batch", "status")
+PAGES = ("library", "batch", "status")
 COLOURS = 96
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 

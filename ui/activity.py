@@ -15,6 +15,7 @@ from ui.safe import block, label
 _LIVE_S = 1.0
 _IDLE_S = 4.0
 _SHOWN_DONE_S = 60.0
+_LASTING = ("batch",)  # stay until they are dismissed
 _MOST_WAITING = 5
 
 _STAGES = {
@@ -23,6 +24,7 @@ _STAGES = {
     "embed": "Indexing",
     "wait": "Waiting for another process",
     "fetch": "Fetching",
+    "ask": "Asking",
 }
 
 
@@ -61,7 +63,11 @@ def _shown(library: Library, kinds: Collection[str]) -> None:
         job
         for job in jobs
         if job.kind != "delete"
-        and not (job.state == "done" and now - job.changed_at.timestamp() > _SHOWN_DONE_S)
+        and not (
+            job.state == "done"
+            and job.kind not in _LASTING
+            and now - job.changed_at.timestamp() > _SHOWN_DONE_S
+        )
     ]
     waiting = [job for job in shown if job.state == "queued"]
     for job in shown:

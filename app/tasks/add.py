@@ -26,6 +26,7 @@ class Add:
     """
 
     lane: ClassVar[Lane] = "read"
+    lasting: ClassVar[bool] = False
     upload: str
     name: str
     document_id: str

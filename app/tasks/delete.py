@@ -20,6 +20,7 @@ class Delete:
     """
 
     lane: ClassVar[Lane] = "here"
+    lasting: ClassVar[bool] = False
     document_id: str
 
     def run(self, library: Library, on_progress: OnProgress, secret: str) -> str:

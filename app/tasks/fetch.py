@@ -21,6 +21,7 @@ class Fetch:
     """
 
     lane: ClassVar[Lane] = "fetch"
+    lasting: ClassVar[bool] = False
     model: str
 
     def run(self, library: Library, on_progress: OnProgress, secret: str) -> str:

@@ -16,6 +16,7 @@ class Measure:
     """Measures the pace of the model that the settings choose, and keeps it."""
 
     lane: ClassVar[Lane] = "ask"
+    lasting: ClassVar[bool] = False
 
     def run(self, library: Library, on_progress: OnProgress, secret: str) -> str:
         """Loads the model in this process and lets it read and write a little."""

@@ -35,13 +35,19 @@ def batch(
     redo: Annotated[
         bool, typer.Option("--redo", help="Throw away answers made with other settings.")
     ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Also write what it came to: a .html or .json file.")
+    ] = None,
     at_once: Annotated[int, typer.Option(help="Rows at a time, at most.")] = 64,
 ) -> None:
     """Answer a file of questions. Run it again to go on where it was ended."""
     from app.batch.batch import Batch
+    from app.batch.report import check_report, write_report
     from app.library import open_library
     from app.terminal import err
 
+    if report is not None:
+        check_report(report)
     with (
         open_library(library) as lib,
         Batch(
@@ -64,7 +70,11 @@ def batch(
             return
         if run.finished:
             err.print(f"{run.finished:,} of {run.total:,} rows are answered already")
-        _follow(run)
+        try:
+            _follow(run)
+        finally:
+            if report is not None:
+                write_report(run.report(), report)
         failed = run.failed
     if failed:
         err.print(f"{failed:,} rows failed; ask them again with --retry-failed")

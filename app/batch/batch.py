@@ -9,6 +9,7 @@ from app.batch.estimate import Estimate, estimate
 from app.batch.journal import Journal
 from app.batch.output import check_output, journal_path, write_output
 from app.batch.questions import Row, Survey, questions, survey
+from app.batch.report import Report, summed
 from app.batch.run import Event, Runner
 from app.batch.settings import agree, beside
 from app.batch.templates import each_document
@@ -139,6 +140,10 @@ class Batch:
             calls_a_row=_CONFIRMED if library.model.ability == "small" else 1,
             tokens_per_s=pace.prompt_tokens_per_s if pace else 0.0,
         )
+
+    def report(self) -> Report:
+        """What the rows that are kept came to."""
+        return summed(self._journal.rows(), total=self.total, settings=self._settings())
 
     def run(self) -> Iterator[Event]:
         """Answers the rows that are left. Closing the iterator stops the work.

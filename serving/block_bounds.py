@@ -1,0 +1,67 @@
+"""What is known of each KV block: the bounds of its keys, kept up as keys are written."""
+
+import torch
+from torch import Tensor
+
+
+class BlockBounds:
+    """Elementwise minima and maxima of the keys in each block of one layer.
+
+    They are kept by *physical* block and begin anew when a block's first slot is written. So what
+    the engine does with its blocks (sharing a prefix, preemption, giving a block to another
+    sequence) needs nothing more here.
+
+    Attributes:
+        key_min: float32 [num_blocks, num_kv_heads, head_dim].
+        key_max: Same shape.
+    """
+
+    def __init__(self, num_blocks: int, num_kv_heads: int, head_dim: int) -> None:
+        self.key_min = torch.zeros(num_blocks, num_kv_heads, head_dim)
+        self.key_max = torch.zeros(num_blocks, num_kv_heads, head_dim)
+
+    def write(self, keys: Tensor, slots: Tensor, block_size: int) -> None:
+        """Takes in keys as they are written.
+
+        Args:
+            keys: [num_tokens, num_kv_heads, head_dim], of any float type.
+            slots: Where each goes: physical block times block size plus place in it, int64
+                [num_tokens]; below 0 is padding.
+            block_size: Tokens of a block.
+        """
+        keys = keys.float()
+        if bool((slots < 0).any()):
+            keys, slots = keys[slots >= 0], slots[slots >= 0]
+        blocks, places = slots // block_size, slots % block_size
+        if keys.shape[0] == 1:  # one new token: no scattering
+            self._one(keys[0], int(blocks[0]), first=int(places[0]) == 0)
+            return
+        begun = blocks[places == 0]
+        self.key_min[begun], self.key_max[begun] = torch.inf, -torch.inf
+        whole = _whole(slots, block_size)
+        if whole:
+            parts = keys[:whole].unflatten(0, (-1, block_size))
+            self.key_min[blocks[:whole:block_size]] = parts.amin(1)
+            self.key_max[blocks[:whole:block_size]] = parts.amax(1)
+        rest = blocks[whole:].view(-1, 1, 1).expand_as(keys[whole:])
+        self.key_min.scatter_reduce_(0, rest, keys[whole:], "amin")
+        self.key_max.scatter_reduce_(0, rest, keys[whole:], "amax")
+
+    def _one(self, key: Tensor, block: int, *, first: bool) -> None:
+        if first:
+            self.key_min[block] = self.key_max[block] = key
+            return
+        torch.minimum(self.key_min[block], key, out=self.key_min[block])
+        torch.maximum(self.key_max[block], key, out=self.key_max[block])
+
+
+def _whole(slots: Tensor, block_size: int) -> int:
+    """How many tokens at the beginning fill whole blocks, one block after the other."""
+    most = len(slots) // block_size * block_size
+    if not most:
+        return 0
+    lines = slots[:most].view(-1, block_size)
+    straight = (lines == lines[:, :1] + torch.arange(block_size)).all(1)
+    good = straight & (lines[:, 0] % block_size == 0)
+    ends = (~good).nonzero()
+    return int(ends[0]) * block_size if len(ends) else most

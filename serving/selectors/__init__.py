@@ -1,0 +1,1 @@
+"""Which KV blocks attention reads: one policy a file."""

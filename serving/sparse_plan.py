@@ -52,23 +52,47 @@ class Batch:
     block_size: int
 
 
+def dense_rows(batch: Batch, request: int, num_kv_heads: int) -> Rows:
+    """Rows in which the new tokens of one request read all that came before them."""
+    start, end = batch.query_starts[request], batch.query_starts[request + 1]
+    length = batch.seq_lens[request]
+    blocks = batch.block_table[request, : -(-length // batch.block_size)].long()
+    head = torch.arange(num_kv_heads)
+    new = end - start
+    return Rows(
+        tokens=torch.arange(start, end).repeat(num_kv_heads),
+        heads=head.repeat_interleave(new),
+        table=(blocks * num_kv_heads + head.view(-1, 1)).to(torch.int32),
+        seq_lens=torch.full((num_kv_heads,), length, dtype=torch.int32),
+        query_starts=torch.arange(num_kv_heads + 1, dtype=torch.int32) * new,
+    )
+
+
+def decode_seq_lens(batch: Batch, counts: Tensor) -> Tensor:
+    """Tokens that each row of a decode step reads, int32 [num_requests * num_kv_heads].
+
+    Args:
+        batch: The step.
+        counts: Blocks of each head, [num_requests, num_kv_heads].
+    """
+    tail = (torch.tensor(batch.seq_lens) - 1) % batch.block_size + 1
+    return ((counts - 1) * batch.block_size + tail.unsqueeze(1)).flatten().to(torch.int32)
+
+
 def decode_rows(batch: Batch, selection: Selection, num_kv_heads: int) -> Rows:
     """Rows for a batch in which each request has one new token."""
     num_requests = len(batch.seq_lens)
     blocks = batch.block_table[:num_requests].long()
-    most = selection.blocks.shape[-1]
     wide = blocks.unsqueeze(1).expand(-1, num_kv_heads, -1)
-    physical = wide.gather(2, selection.blocks[..., :most])
+    physical = wide.gather(2, selection.blocks)
     head = torch.arange(num_kv_heads)
     table = physical * num_kv_heads + head.view(1, -1, 1)
-    tail = (torch.tensor(batch.seq_lens) - 1) % batch.block_size + 1
-    seq_lens = (selection.counts - 1) * batch.block_size + tail.unsqueeze(1)
     rows = num_requests * num_kv_heads
     return Rows(
         tokens=torch.arange(num_requests).repeat_interleave(num_kv_heads),
         heads=head.repeat(num_requests),
         table=table.view(rows, -1).to(torch.int32).contiguous(),
-        seq_lens=seq_lens.reshape(rows).to(torch.int32),
+        seq_lens=decode_seq_lens(batch, selection.counts),
         query_starts=torch.arange(rows + 1, dtype=torch.int32),
     )
 

@@ -1,0 +1,43 @@
+import pytest
+
+pytest.importorskip("torch", reason="needs torch; make test-vllm")
+
+from serving.errors import BadOption, UnknownName
+from serving.sparse_plugin import parse, register
+
+
+def test_one_selector_for_each_phase_and_what_is_dense():
+    attention = parse("quest:budget=512,reuse=4; sample:share=0.9 ;dense_layers=1")
+    assert (attention.decode.budget, attention.decode.reuse) == (512, 4)
+    assert attention.prefill.share == 0.9
+    assert attention.dense_layers == 1
+    assert attention.least(512) == 768
+    assert parse("from_tokens=9000").least(512) == 9_000
+    assert parse("").decode is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "said"),
+    [
+        ("magic", UnknownName, "known: critiprefill"),
+        ("quest:budgt=4", UnknownName, "known: budget, newest, reuse"),
+        ("quest:budget=many", BadOption, "quest:budget cannot be 'many'"),
+        ("quest:budget=0", BadOption, "at least 1 token"),
+        ("quest;hip", BadOption, "two selectors for decode"),
+        ("quest;dense_layers=-1", BadOption, "whole number"),
+    ],
+)
+def test_a_mistake_is_said(spec, error, said):
+    with pytest.raises(error, match=said):
+        parse(spec)
+
+
+def test_without_the_variable_nothing_happens(monkeypatch):
+    monkeypatch.delenv("GISTREE_ATTENTION", raising=False)
+    register()
+
+
+def test_with_it_a_mistake_is_said_before_vllm_is_loaded(monkeypatch):
+    monkeypatch.setenv("GISTREE_ATTENTION", "magic")
+    with pytest.raises(UnknownName):
+        register()

@@ -193,8 +193,14 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
         return rows
 
     def _count(self, rows: Rows, batch: Batch) -> None:
-        self.tokens_read += int(rows.seq_lens.sum())
-        self.tokens_there += sum(batch.seq_lens) * self.num_kv_heads
+        """Each query counts the tokens before it in its row, and in its whole sequence."""
+        queries = rows.query_starts.diff().long()
+        self.tokens_read += int((queries * (rows.seq_lens - (queries - 1) / 2)).sum())
+        for start, end, length in zip(
+            batch.query_starts[:-1], batch.query_starts[1:], batch.seq_lens, strict=True
+        ):
+            new = end - start
+            self.tokens_there += int(new * (length - (new - 1) / 2)) * self.num_kv_heads
 
     def _compute(
         self,

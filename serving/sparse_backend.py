@@ -6,7 +6,6 @@ stay dense.
 """
 
 import logging
-import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +31,7 @@ from serving.sparse_plan import (
     prefill_rows,
     select_decode,
 )
-from serving.sparse_plugin import VARIABLE, Attention, parse
+from serving.sparse_plugin import Attention, wanted
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
     def __init__(self, *args: Any, **options: Any) -> None:
         """As vLLM makes it; the selectors come from the environment."""
         super().__init__(*args, **options)
-        self._attention: Attention = parse(os.environ.get(VARIABLE, ""))
+        self._attention: Attention = wanted()
         self._bounds: BlockBounds | None = None
         self._kept: _Kept | None = None
         self.tokens_read = self.tokens_there = 0

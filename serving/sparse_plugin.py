@@ -72,6 +72,11 @@ def parse(spec: str) -> Attention:
     return Attention(**found)
 
 
+def wanted() -> Attention:
+    """What the environment asks for."""
+    return parse(os.environ.get(VARIABLE, ""))
+
+
 def register() -> None:
     """Puts sparse attention in place of the platform's own, where it is asked for.
 

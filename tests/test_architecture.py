@@ -63,6 +63,8 @@ def test_imports_run_from_the_outside_in(file):
 @pytest.mark.parametrize("layer", ["agents", "retrieval", "memory", "serving"])
 def test_only_app_reads_the_environment(layer):
     for file in sorted((ROOT / layer).rglob("*.py")):
+        if file.name == "sparse_plugin.py":
+            continue  # vLLM calls it in processes that are given nothing but the environment
         text = file.read_text(encoding="utf-8")
         assert "os.getenv" not in text, file
         assert "environ.get" not in text, file

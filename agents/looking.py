@@ -30,7 +30,7 @@ class Gathered:
     """What a loop has seen.
 
     Attributes:
-        passages: Source text that the tools have shown; scores of 1.0 and more, higher is better.
+        passages: Source text that the tools have shown; scores of 0.9 and more, higher is better.
         usage: Tokens of all its calls.
     """
 

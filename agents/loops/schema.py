@@ -129,8 +129,10 @@ class _Talk:
 
     def take(self, name: str, arguments: Mapping[str, Any], seen: Seen) -> Called:
         """Puts a call and what it showed at the end of the conversation."""
-        self._done.add(self._key(name, arguments))
-        latest = 1.0 + len(self._done) / 10  # what was looked for last was asked for best
+        key = self._key(name, arguments)
+        # What was looked for last was asked for best; more of the same search is worth less.
+        latest = 1.0 if key in self._done else 1.1 + len(self._done) / 10
+        self._done.add(key)
         self.passages += [
             replace(p, score=latest - rank / 100) for rank, p in enumerate(seen.passages)
         ]

@@ -48,9 +48,11 @@ def _take(library: Library, key: str, tags: tuple[str, ...]) -> None:
     taken = 0
     for file in st.session_state.get(key) or ():
         parts = file.name.replace("\\", "/").split("/")
+        upload = uploads.from_page(parts[-1], file.getvalue())
         if any(part.startswith(".") for part in parts):
-            continue  # a system's own files within a folder
-        library.jobs.add(uploads.from_page(parts[-1], file.getvalue()), tags=tags)
+            uploads.remove(upload.id)  # a system's own files within a folder
+            continue
+        library.jobs.add(upload, tags=tags)
         taken += 1
     st.session_state[_TURN] += 1
     if taken:

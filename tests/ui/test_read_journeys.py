@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import at_rest
+from browsing import at_rest
 from door import model_cache
 from PIL import Image
 

@@ -77,7 +77,7 @@ def batch(
                 write_report(run.report(), report)
         failed = run.failed
     if failed:
-        err.print(f"{failed:,} rows failed; ask them again with --retry-failed")
+        err.print(f"{failed:,} row{'s' * (failed > 1)} failed; ask again with --retry-failed")
         raise typer.Exit(SOME_FAILED)
 
 

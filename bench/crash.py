@@ -1,0 +1,168 @@
+"""Kills what adds, deletes and answers at random moments, and looks for anything lost or doubled.
+
+    python bench/crash.py [--kills 200] [--seed 1]
+
+A process adds documents, deletes some and runs a batch, in turn, over one library, until it is
+killed. After each kill the library is opened, ``gistree check`` looks it over, and everything that
+the process had said it finished must be there, once: documents that were added and not deleted,
+rows of the answer file. Then the next process goes on where the last one was ended. The model says
+one thing and the embedder hashes words, so that a kill falls between writes and not into a model.
+"""
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "retrieval")]
+
+from fakes import HashingEmbedder  # noqa: E402
+
+from app.batch.run import Event, RowDone  # noqa: E402
+from app.library import Library  # noqa: E402
+from app.settings import Settings  # noqa: E402
+from serving.scripted import ScriptedLLM  # noqa: E402
+
+DOCUMENTS = 8
+ROWS = 40
+ANSWER = "The lamp burned in the tower."
+
+
+def opened(folder: Path) -> Library:
+    replies = [ANSWER] * 4 * ROWS
+    return Library(
+        folder / "library",
+        settings=Settings(library=str(folder / "library"), pruner="none"),
+        model=ScriptedLLM(replies),
+        embedder=HashingEmbedder(),
+    )
+
+
+def say(what: str, which: str) -> None:
+    sys.stdout.write(f"{what} {which}\n")
+    sys.stdout.flush()
+
+
+def say_row(out: str, event: Event) -> None:
+    if isinstance(event, RowDone):
+        say("row", f"{out} {event.row.id}")
+
+
+def work(folder: Path, turn: int) -> None:
+    """Adds all, deletes one in three, asks; for ever, with new rows and other deletions a turn."""
+    with opened(folder) as library:
+        library.finish_interrupted()
+        say("ready", "")
+        while True:
+            for number in range(DOCUMENTS):
+                library.add(folder / f"{number}.txt")
+                say("added", f"{number}.txt")
+            batch = folder / f"answers-{turn}.jsonl"
+            library.batch(
+                folder / "questions.jsonl",
+                batch,
+                documents=["1.txt"],
+                on_event=partial(say_row, batch.name),
+            )
+            for number in range(turn % 3 + 2, DOCUMENTS, 3):
+                say("deleting", f"{number}.txt")
+                library.delete(f"{number}.txt")
+                say("deleted", f"{number}.txt")
+            turn += 1
+
+
+def look(folder: Path, said: list[str], held: dict[str, bool | None]) -> list[str]:
+    """What is not as it should be after a kill; ``held`` is what is known of each document."""
+    rows: Counter[tuple[str, str]] = Counter()
+    for line in said:
+        what, _, which = line.partition(" ")
+        if what in ("added", "deleted"):
+            held[which] = what == "added"
+        elif what == "deleting":
+            held[which] = None  # killed within it: either is right
+        elif what == "row":
+            rows[tuple(which.split())] += 1
+    wrong = [f"said twice: {row}" for row, times in rows.items() if times > 1]
+    with opened(folder) as library:
+        names = Counter(entry.name for entry in library.list())
+        wrong += [f"doubled: {name}" for name, times in names.items() if times > 1]
+        wrong += [f"lost: {n}" for n, there in held.items() if there and n not in names]
+        wrong += [f"came back: {n}" for n, there in held.items() if there is False and n in names]
+        library.finish_interrupted()
+        wrong += [f"{flaw.kind}: {flaw.what}" for flaw in library.check()]
+        for entry in library.list():
+            held[entry.name] = True
+    for out in folder.glob("answers-*.jsonl"):
+        lines = out.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = Counter(json.loads(line)["id"] for line in lines if line.endswith("\n"))
+        wrong += [f"row {i} of {out.name} stands {n} times" for i, n in kept.items() if n > 1]
+        wrong += [f"row {i} of {f} is lost" for f, i in rows if f == out.name and i not in kept]
+    return wrong
+
+
+def matrix(folder: Path, *, kills: int, seed: int) -> dict:
+    """Kills so often; returns what was counted and what was wrong."""
+    rng = random.Random(seed)
+    words = ["lamp", "reef", "storm", "tower", "oil", "sailor", "well", "burned", "schooner"]
+    for number in range(DOCUMENTS):
+        text = "\n\n".join(" ".join(rng.choices(words, k=60)) for _ in range(30))
+        (folder / f"{number}.txt").write_text(f"Tale {number}\n\n{ANSWER}\n\n{text}")
+    rows = ({"id": f"q{n}", "question": f"Where did the lamp burn, {n}?"} for n in range(ROWS))
+    (folder / "questions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    held: dict[str, bool | None] = {}
+    fell: Counter[str] = Counter()
+    wrong: list[str] = []
+    for number in range(kills):
+        turn = max((int(p.stem.split("-")[1]) for p in folder.glob("answers-*.jsonl")), default=0)
+        process = subprocess.Popen(
+            [sys.executable, __file__, "--work", str(folder), "--turn", str(turn)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        first = process.stdout.readline()
+        if first.strip() != "ready":
+            raise SystemExit(f"after kill {number} the library could not be opened")
+        time.sleep(rng.uniform(0.0, 2.0))
+        process.send_signal(signal.SIGKILL)
+        said = process.stdout.read().splitlines()
+        process.wait()
+        process.stdout.close()
+        fell[said[-1].partition(" ")[0] if said else "adding"] += 1
+        wrong += [f"kill {number}: {what}" for what in look(folder, said, held)]
+    return {"kills": kills, "seed": seed, "last_said_before": dict(fell), "wrong": wrong}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--turn", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work(options.work, options.turn)
+        return
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="gistree-crash-") as folder:
+        report = matrix(Path(folder), kills=options.kills, seed=options.seed)
+    report["minutes"] = round((time.monotonic() - started) / 60, 1)
+    print(json.dumps(report, indent=1))
+    command = f"python bench/crash.py --kills {options.kills} --seed {options.seed}"
+    file = options.out / f"crash-{date.today()}.json"
+    file.write_text(json.dumps({"command": command, **report}, indent=1) + "\n", encoding="utf-8")
+    if report["wrong"]:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

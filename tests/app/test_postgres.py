@@ -237,3 +237,29 @@ def test_jobs_are_shared_and_done_once(at, lamp):
             threading.Event().wait(0.1)
     assert one.list() == ()
     assert one.jobs.list() == ()
+
+
+def test_a_batch_goes_on_when_its_connections_are_cut(at, server, lamp, tmp_path):
+    library = at(*["The schooner was the Petrel."] * 20)
+    library.add(lamp)
+    source, out = tmp_path / "q.jsonl", tmp_path / "a.jsonl"
+    source.write_text('{"question": "Which ship struck the reef?"}\n' * 6, encoding="utf-8")
+
+    def cut(_event: object) -> None:
+        psql(
+            server,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'books'",
+        )
+
+    totals = library.batch(source, out, on_event=cut)
+    assert (totals.finished, totals.failed) == (6, 0)
+
+
+def test_what_check_and_backup_say_of_a_library_in_postgresql(at, lamp, tmp_path):
+    library = at()
+    book = library.add(lamp)
+    assert list(library.check()) == []
+    library.file(book.id).unlink()
+    assert [flaw.kind for flaw in library.check()] == ["file"]
+    with pytest.raises(LibraryError, match="pg_dump"):
+        library.backup(tmp_path / "library.tar")

@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--words", type=int, default=400, help="of each document, at most")
     parser.add_argument("--reader", default="full")
-    parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct-q4_k_m")
+    parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     texts, rows = rows_of(options.documents, options.questions, options.words)

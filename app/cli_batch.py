@@ -60,8 +60,8 @@ def batch(
             each_document=each_document,
             in_order=in_order,
             limit=limit,
-            retry_failed=retry_failed,
-            redo=redo,
+            retry_failed=retry_failed and not dry_run,  # a dry run leaves all answers there
+            redo=redo and not dry_run,
             most_at_once=at_once,
         ) as run,
     ):

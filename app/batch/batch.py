@@ -11,7 +11,7 @@ from app.batch.output import check_output, journal_path, write_output
 from app.batch.questions import Row, Survey, questions, survey
 from app.batch.report import Report, summed
 from app.batch.run import Event, Runner
-from app.batch.settings import agree, beside
+from app.batch.settings import agree
 from app.batch.templates import each_document
 from app.batch.throttle import Throttle
 from app.library import Library
@@ -79,12 +79,11 @@ class Batch:
             sum(1 for _ in self._every_row()) if self.each_document else self._survey.rows
         )
         kept = journal_path(self.out, in_order=self.in_order)
-        if self.redo:
-            for path in (kept, beside(self.out)):
-                path.unlink(missing_ok=True)
-        self._journal = Journal(kept)
+        self._journal = Journal(kept)  # refuses a file that is no answer file, before --redo, too
         try:
-            if self.retry_failed:
+            if self.redo:
+                self._journal.clear()
+            elif self.retry_failed:
                 self._journal.forget("error")
             agree(self.out, self._settings(), finished=len(self._journal.status))
         except BaseException:

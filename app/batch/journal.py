@@ -122,6 +122,12 @@ class Journal:
             for line in file:
                 yield _row_of(self.path, line)
 
+    def clear(self) -> None:
+        """Takes all rows out."""
+        with self._thread:
+            self._file.truncate(0)
+            self.status = Tally()
+
     def forget(self, status: Status) -> int:
         """Takes the rows of a status out, so that they are asked again; returns how many."""
         gone = self.status.count(status)

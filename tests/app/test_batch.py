@@ -224,6 +224,8 @@ def test_an_output_that_cannot_be_written_is_known_at_once(asked, three, tmp_pat
     other.write_text('{"my": "notes"}\n', encoding="utf-8")
     with pytest.raises(BatchError, match="no answer of a batch"):
         Batch(library, three, other)
+    with pytest.raises(BatchError, match="no answer of a batch"):
+        Batch(library, three, other, redo=True)
     assert other.read_text(encoding="utf-8") == '{"my": "notes"}\n'
 
 

@@ -39,6 +39,10 @@ def test_a_run_answers_reports_and_is_not_done_twice(filled, source, tmp_path):
     again = filled(*command)
     assert again.code == 3
     assert "2 of 2 rows are answered already" in again.err
+    kept = out.read_bytes()
+    assert filled(*command, "--redo", "--dry-run").code == 0
+    assert filled(*command, "--dry-run").out.startswith("0 rows")
+    assert out.read_bytes() == kept
     done = filled("batch", source, "--out", out, "--in-order", "--budget", "300")
     assert done.code == 1
     assert "made with other settings: budget_tokens was" in " ".join(done.err.split())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.asking import ask, field
+from serving.asking import ask, field
 from agents.desk import Desk
 from agents.prompting import fenced, render
 from agents.quotes import locate

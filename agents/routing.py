@@ -9,7 +9,7 @@ the one that a person would take, ``bench/readers.py`` what it is worth.
 
 from dataclasses import dataclass
 
-from agents.asking import Asked, pick
+from serving.asking import Asked, pick
 from agents.prompting import render
 from agents.question_kind import KINDS, Kind
 from serving.model import Ability, LanguageModel

@@ -225,3 +225,22 @@ class JobRow(Base):
     beat: Mapped[float] = mapped_column(default=0.0)
     created_at: Mapped[datetime] = mapped_column(Moment)
     changed_at: Mapped[datetime] = mapped_column(Moment)
+
+
+class ArtefactRow(Base):
+    """What a model made of a document, or of a part of it: a gist, a break, a summary.
+
+    ``key`` is a hash of everything that it was made from, so a changed prompt or model finds
+    nothing old. ``data`` is JSON.
+    """
+
+    __tablename__ = "artefacts"
+    document_id: Mapped[str] = _document_key()
+    key: Mapped[str] = mapped_column(String(64), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(32))
+    data: Mapped[str] = mapped_column(Text)
+    prompt_tokens: Mapped[int] = mapped_column(default=0)
+    cached_tokens: Mapped[int] = mapped_column(default=0)
+    completion_tokens: Mapped[int] = mapped_column(default=0)
+    calls: Mapped[int] = mapped_column(default=0)
+    made_at: Mapped[datetime] = mapped_column(Moment)

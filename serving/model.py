@@ -146,6 +146,21 @@ class LanguageModel(Protocol):
         ...
 
 
+@runtime_checkable
+class Parallel(Protocol):
+    """A model that gets more done with several requests at a time."""
+
+    @property
+    def num_at_once(self) -> int:
+        """How many requests keep it busy."""
+        ...
+
+
+def num_at_once(model: LanguageModel) -> int:
+    """How many requests are worth sending at a time; 1 for a model that does not say."""
+    return model.num_at_once if isinstance(model, Parallel) else 1
+
+
 def drain(stream: Stream) -> Completion:
     """The whole of a stream."""
     while True:

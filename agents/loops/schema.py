@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.answering import MAX_QUESTION_CHARS
-from agents.asking import ask, field, says_yes
+from serving.asking import ask, field, says_yes
 from agents.desk import Desk
 from agents.looking import Gathered, Limits
 from agents.prompting import fenced, render, text_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agents.answer import place
 from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
-from agents.asking import ask, field, says_yes
+from serving.asking import ask, field, says_yes
 from agents.desk import Desk
 from agents.notebook import Note, basis_of, is_borne_out
 from agents.parts import Part, marked, named, plan

@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.answer import place
 from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
-from agents.asking import ask, field
+from serving.asking import ask, field
 from agents.desk import Desk
 from agents.notebook import Note, basis_of, is_borne_out
 from agents.parts import Part, marked, named, plan

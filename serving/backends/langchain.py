@@ -144,7 +144,7 @@ class LangChainModel:
         Raises:
             ValueError: fewer than two options, more than 20, or an empty one.
             BadReply: the chat model gives no log-probabilities; readers then ask for one of the
-                options in words, bound by a schema (``agents.asking.pick``).
+                options in words, bound by a schema (``serving.asking.pick``).
         """
         if len(options) < 2 or not all(options):
             raise ValueError("choosing needs at least two options, none of them empty")

@@ -26,6 +26,8 @@ class LlamaCpp(OpenAIServer):
     alike is not computed again, and so are beginnings that were used before, within 1 GiB.
     """
 
+    num_at_once: int = 1
+
     def __init__(
         self,
         path: Path,

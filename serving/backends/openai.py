@@ -24,7 +24,10 @@ class OpenAIServer:
 
     Attributes:
         dialect: What kind of server it is; ``dialect.scores_text`` says what ``choose`` gives.
+        num_at_once: Requests that keep it busy; it batches what comes together.
     """
+
+    num_at_once: int = 8
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agents.asking import ask, field, pick
+from serving.asking import ask, field, pick
 from serving.errors import BadReply, ContextOverflow, ModelNotFound, ModelUnavailable
 from serving.model import LanguageModel, Message, Usage
 

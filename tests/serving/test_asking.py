@@ -1,6 +1,6 @@
 import pytest
 
-from agents.asking import ask, field, pick, says_yes
+from serving.asking import ask, field, pick, says_yes
 from serving.errors import BadReply, ContextOverflow, ModelUnavailable
 from serving.model import Message
 from serving.scripted import Reply, ScriptedLLM

@@ -99,9 +99,7 @@ def make_gists(
     missing = [i for i, short in enumerate(shorts) if short is None]
     usage = Usage()
     yield Making("gists", len(works) - len(missing), len(works))
-    jobs = [
-        partial(_job, works[i], document.id, model, artefacts) for i in missing
-    ]
+    jobs = [partial(_job, works[i], document.id, model, artefacts) for i in missing]
     done = len(works) - len(missing)
     for position, short, spent in in_parallel(jobs, num_at_once=num_at_once(model)):
         shorts[missing[position]] = short

@@ -45,7 +45,9 @@ Job = Callable[[Event], tuple[T, Usage]]
 """One part: is given an event that says when to stop, returns the part and its cost."""
 
 
-def in_parallel(jobs: Sequence[Job[T]], *, num_at_once: int) -> Generator[tuple[int, T, Usage], None, None]:
+def in_parallel(
+    jobs: Sequence[Job[T]], *, num_at_once: int
+) -> Generator[tuple[int, T, Usage], None, None]:
     """(position, part, cost) of each job, as they finish.
 
     No more than ``num_at_once`` are begun at a time, so that stopping leaves none in a queue. The

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memory.document import Document
+from memory.memories import Memories
 from retrieval.types import Embedder, Passage, Pruner
 from serving.model import LanguageModel
 
@@ -31,6 +32,7 @@ class Desk:
         embedder: The library's embedder.
         pruner: Drops sentences that do not help, or None for no pruning.
         budget_tokens: Most tokens of document text in one prompt.
+        memories: Makes the documents' gist memories and memory trees, for those ids only.
         tokens_per_s: Prompt tokens that the model reads a second here; 0 where nobody measured.
     """
 
@@ -41,4 +43,5 @@ class Desk:
     embedder: Embedder
     pruner: Pruner | None
     budget_tokens: int
+    memories: Memories
     tokens_per_s: float = 0.0

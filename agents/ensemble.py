@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from serving.asking import ask, field
 from agents.desk import Desk
 from agents.prompting import fenced, render
 from agents.quotes import locate
 from agents.steps import Degraded, Drafting, Step, Voted
 from retrieval.types import Embedder
 from retrieval.words import index_words
+from serving.asking import ask, field
 from serving.errors import BadReply
 from serving.model import Completion, Usage
 

@@ -9,9 +9,9 @@ the one that a person would take, ``bench/readers.py`` what it is worth.
 
 from dataclasses import dataclass
 
-from serving.asking import Asked, pick
 from agents.prompting import render
 from agents.question_kind import KINDS, Kind
+from serving.asking import Asked, pick
 from serving.model import Ability, LanguageModel
 
 _REPLY_AND_TEMPLATE = 1_000  # tokens of a window that are not the document's

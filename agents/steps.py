@@ -192,6 +192,7 @@ class LookedUp:
 
     places: tuple[Place, ...]
     why: str = ""
+    usage: Usage = Usage()
 
     def __str__(self) -> str:
         reason = f": {self.why}" if self.why else ""
@@ -215,6 +216,7 @@ class Walked:
     level: int
     action: Literal["down", "up", "read", "stop"]
     why: str = ""
+    usage: Usage = Usage()
 
     def __str__(self) -> str:
         verb = {"down": "walked to", "up": "turned back to", "read": "read", "stop": "stopped at"}

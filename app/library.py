@@ -19,6 +19,7 @@ from agents.steps import Reader, Step
 from app.conversations import Conversations
 from app.ingest import Ingest
 from app.lookup import clean, find, readable
+from app.memories import memories_of
 from app.models import choose_model, open_embedder, open_model, paces
 from app.place import Place, locate_library
 from app.progress import OnProgress, silent
@@ -29,6 +30,7 @@ from memory.database import connect
 from memory.document import Document, Problem
 from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, LibraryReadOnly
 from memory.job_book import JobBook
+from memory.memories import Memories
 from memory.store import Entry, Store
 from retrieval.types import Embedder, Passage, Pruner
 from serving.errors import MissingExtra, ModelNotFound
@@ -440,6 +442,7 @@ class Library:
             pruner=self._pruner,
             budget_tokens=budget_tokens or self.settings.budget_tokens or self.usual_budget,
             tokens_per_s=self._pace,
+            memories=self.memories,
         )
         with self._reading():
             yield from plan.read(desk, clean(question))
@@ -516,6 +519,17 @@ class Library:
             documents=keys,
             search=lambda query, top_k: self._search(query, keys, top_k),
             document=self._document,
+        )
+
+    @property
+    def memories(self) -> Memories:
+        """Gist memories and memory trees of the documents, as the language model makes them."""
+        return memories_of(
+            self._store,
+            self._document,
+            model=self.model,
+            embedder=self.embedder,
+            read_only=self.read_only,
         )
 
     def _scope(self, documents: Collection[str] | None) -> tuple[str, ...]:

@@ -134,6 +134,7 @@ def ask(
         embedder=embedder,
         pruner=None,
         budget_tokens=budget,
+        memories=None,  # this reads passages alone
     )
     basis = Basis(context.text, [(document.id, span) for span in spans], passages)
     answering = Answering("confirm", time.perf_counter())

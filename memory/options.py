@@ -1,4 +1,4 @@
-"""How memories are made; a part of every key, so that a changed option makes only what it changes."""
+"""How memories are made; what an option shapes is made anew when it changes, and nothing else."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,6 +1,7 @@
 """Episodes by the model: it chooses each natural break (ReadAgent, arXiv:2402.09727)."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from memory.artefacts import Artefacts, artefact_key
 from memory.document import Document, Span
@@ -26,8 +27,8 @@ def model_episodes(
 ) -> Made[tuple[Span, ...]]:
     """Episodes that tile the document, one call each; every break is kept as it is found.
 
-    Where the model's choice cannot be had (no usable reply, a window too small, no server), the break is the
-    last that fits.
+    Where the model's choice cannot be had (no usable reply, a window too small, no server), the
+    break is the last that fits.
 
     Args:
         document: What to cut.
@@ -116,7 +117,7 @@ def _prompt(
     document: Document, units: Sequence[Span], first: int, breaks: Sequence[int]
 ) -> list[Message]:
     edges = [units[first].start, *(units[i].start for i in breaks)]
-    parts = [fenced(document.text[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
+    parts = [fenced(document.text[a:b]) for a, b in pairwise(edges)]
     after = units[breaks[-1]].of(document.text)
     marked = "".join(f"{part.rstrip()}\n«{i}»\n" for i, part in enumerate(parts, 1))
     return render("memory", "paginate", passage=marked + fenced(after))

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from memory.document import Document, Section, Span
@@ -45,9 +46,7 @@ def _even(groups: Sequence[Group], fan_out: int, title: str = "") -> Group:
     while len(groups) > fan_out:
         count = -(-len(groups) // fan_out)
         edges = [len(groups) * i // count for i in range(count + 1)]
-        groups = [
-            Group(children=tuple(groups[a:b])) for a, b in zip(edges, edges[1:], strict=False)
-        ]
+        groups = [Group(children=tuple(groups[a:b])) for a, b in pairwise(edges)]
     if len(groups) == 1 and not title:
         return groups[0]
     return Group(children=tuple(groups), title=title)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.answering import MAX_QUESTION_CHARS
-from serving.asking import ask, field, says_yes
 from agents.desk import Desk
 from agents.looking import Gathered, Limits
 from agents.prompting import fenced, render, text_of
 from agents.steps import Called, Degraded, Step
 from agents.tools import TOOLS, Reach, Seen, Tool, outline, shown
 from retrieval.types import Passage
+from serving.asking import ask, field, says_yes
 from serving.errors import BadReply
 from serving.model import Message, Usage
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from agents.answer import place
 from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
-from serving.asking import ask, field, says_yes
 from agents.desk import Desk
 from agents.notebook import Note, basis_of, is_borne_out
 from agents.parts import Part, marked, named, plan
 from agents.passages import gather
 from agents.prompting import fenced, render, text_of
 from agents.steps import Degraded, Noted, Searched, Step
+from serving.asking import ask, field, says_yes
 from serving.errors import BadReply
 from serving.model import Message, Usage
 

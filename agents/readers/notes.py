@@ -8,7 +8,6 @@ from typing import Any
 
 from agents.answer import place
 from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
-from serving.asking import ask, field
 from agents.desk import Desk
 from agents.notebook import Note, basis_of, is_borne_out
 from agents.parts import Part, marked, named, plan
@@ -17,6 +16,7 @@ from agents.prompting import fenced, render
 from agents.question_kind import kind_of
 from agents.steps import Called, Degraded, Noted, Searched, Step
 from agents.typed_memory import Field, TypedMemory, fields_of
+from serving.asking import ask, field
 from serving.errors import BadOption, BadReply
 from serving.model import Message, Usage
 

@@ -68,6 +68,7 @@ def desk(
         model=model,
         embedder=HashingEmbedder(),
         pruner=pruner,
+        memories=None,
         budget_tokens=budget_tokens,
     )
 
@@ -142,7 +143,7 @@ def test_a_document_cannot_close_the_fence_around_it(fence):
     )
     found = [Passage(1, "d" * 64, Span(0, len(hostile)), 1.0)]
     asked = Desk(
-        ("d" * 64,), lambda q, k: found, lambda key: made, model, HashingEmbedder(), None, 100
+        ("d" * 64,), lambda q, k: found, lambda key: made, model, HashingEmbedder(), None, 100, None
     )
     list(OpragReader().read(asked, "Who lit the lamp?"))
     prompt = model.seen[0][-1].content

@@ -1,0 +1,65 @@
+"""Memories as readers want them: made step by step, and without a model where it fails."""
+
+from collections.abc import Generator, Sequence
+from typing import TypeVar
+
+from agents.desk import Desk
+from agents.steps import Building, Degraded, Step
+from memory.gists import GistMemory
+from memory.making import Making
+from memory.tree import MemoryTree
+from retrieval.types import Passage
+from serving.errors import ModelUnavailable
+from serving.model import Usage
+
+T = TypeVar("T")
+
+
+def gists_of(desk: Desk, document_id: str) -> Generator[Step, None, tuple[GistMemory, Usage]]:
+    """Building…; returns the gist memory and what was spent on it now."""
+    memory, usage = yield from _built(desk, document_id, desk.memories.gists(document_id))
+    return memory or desk.memories.gists_without_model(document_id), usage
+
+
+def tree_of(desk: Desk, document_id: str) -> Generator[Step, None, tuple[MemoryTree, Usage]]:
+    """Building…; returns the memory tree and what was spent on it now."""
+    memory, usage = yield from _built(desk, document_id, desk.memories.tree(document_id))
+    return memory or desk.memories.tree_without_model(document_id), usage
+
+
+def documents_of(desk: Desk, passages: Sequence[Passage], most: int) -> list[str]:
+    """The documents whose memory is worth making for a question, in the desk's order.
+
+    Args:
+        desk: What lies before the reader.
+        passages: What a search found, the best first.
+        most: How many documents at most.
+    """
+    if len(desk.documents) <= most:
+        return list(desk.documents)
+    found = list(dict.fromkeys(passage.document_id for passage in passages))[:most]
+    return [key for key in desk.documents if key in found]
+
+
+def _built(
+    desk: Desk, document_id: str, making: Generator[Making, None, T]
+) -> Generator[Step, None, tuple[T | None, Usage]]:
+    title = desk.document(document_id).title
+    spent, ended = Usage(), Usage()
+    what = ""
+    try:
+        while True:
+            try:
+                step = next(making)
+            except StopIteration as end:
+                made: T = end.value
+                return made, ended + spent
+            if step.what != what:  # each memory counts its own calls
+                ended, what = ended + spent, step.what
+            spent = step.usage
+            yield Building(document_id, title, step.what, step.done, step.total, ended + spent)
+    except ModelUnavailable as error:
+        yield Degraded(f"goes on without the model's {what or 'memory'} of “{title}”", str(error))
+        return None, ended + spent
+    finally:
+        making.close()

@@ -1,0 +1,166 @@
+"""The memories of a library's documents: made when first asked for, from then on kept."""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory.artefacts import Artefacts
+from memory.document import Document, Span
+from memory.episodes import drift_episodes
+from memory.gists import GistMemory, extract_gists, gist_work, make_gists, needs_model
+from memory.making import Made, Making
+from memory.options import MemoryOptions
+from memory.paginate import model_episodes
+from memory.tree import MemoryTree, make_tree, num_summaries
+from serving.model import LanguageModel
+
+T = TypeVar("T")
+
+_SUMMARY_TOKENS = 600  # of a summary's prompt, about: some gists and the instructions
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What is still to be made of a memory; what is kept already costs nothing.
+
+    Attributes:
+        calls: Calls of the model, at most.
+        prompt_tokens: Of all their prompts, about.
+        completion_tokens: Of all their replies, at most.
+    """
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memories:
+    """Makes gist memories and memory trees.
+
+    Attributes:
+        document: Id to document.
+        chunks: Id to the document's chunks, ascending.
+        vectors: Id to their unit vectors, or None where there are none.
+        model: Writes them.
+        artefacts: Keeps every finished call.
+        options: How they are made.
+    """
+
+    document: Callable[[str], Document]
+    chunks: Callable[[str], Sequence[Span]]
+    vectors: Callable[[str], NDArray[np.float32] | None]
+    model: LanguageModel
+    artefacts: Artefacts
+    options: MemoryOptions
+
+    def episodes(self, document_id: str) -> Made[tuple[Span, ...]]:
+        """A document's episodes; they tile its text."""
+        document, options = self.document(document_id), self.options
+        if options.paginate == "model":
+            return (
+                yield from model_episodes(
+                    document,
+                    model=self.model,
+                    artefacts=self.artefacts,
+                    min_words=options.min_words,
+                    max_words=options.max_words,
+                )
+            )
+        return self._drift(document)
+
+    def _drift(self, document: Document) -> tuple[Span, ...]:
+        return drift_episodes(
+            document,
+            self.chunks(document.id),
+            self.vectors(document.id),
+            min_words=self.options.min_words,
+            max_words=self.options.max_words,
+        )
+
+    def gists(self, document_id: str) -> Made[GistMemory]:
+        """A document's gist memory.
+
+        Raises:
+            ModelUnavailable: what was finished is kept.
+        """
+        document = self.document(document_id)
+        episodes = yield from self.episodes(document_id)
+        if self.options.gists == "extract":
+            return extract_gists(document, episodes)
+        return (
+            yield from make_gists(document, episodes, model=self.model, artefacts=self.artefacts)
+        )
+
+    def tree(self, document_id: str) -> Made[MemoryTree]:
+        """A document's memory tree, and with it the gist memory whose gists are its leaves.
+
+        Raises:
+            ModelUnavailable: what was finished is kept.
+        """
+        gists = yield from self.gists(document_id)
+        return (yield from self._grown(gists, None if self._no_prose else self.model))
+
+    def _grown(self, gists: GistMemory, model: LanguageModel | None) -> Made[MemoryTree]:
+        return make_tree(
+            self.document(gists.document_id),
+            gists,
+            model=model,
+            artefacts=self.artefacts,
+            fan_out=self.options.fan_out,
+            shape=self.options.shape,
+        )
+
+    @property
+    def _no_prose(self) -> bool:
+        return self.options.gists == "extract"
+
+    def gists_without_model(self, document_id: str) -> GistMemory:
+        """The gist memory out of the document's own sentences, without any call."""
+        document = self.document(document_id)
+        return extract_gists(document, self._drift(document))
+
+    def tree_without_model(self, document_id: str) -> MemoryTree:
+        """The memory tree likewise."""
+        return finished(self._grown(self.gists_without_model(document_id), None))
+
+    def estimate(self, document_id: str, *, tree: bool) -> Estimate:
+        """What making a memory will take.
+
+        Args:
+            document_id: Of the document.
+            tree: Whether the tree is meant, or the gists alone.
+        """
+        document, options = self.document(document_id), self.options
+        episodes = self._drift(document)
+        calls = prompt = reply = 0
+        if options.gists == "model":
+            works = [gist_work(document, episode) for episode in episodes]
+            works = [work for work in works if needs_model(work)]
+            kept = self.artefacts.find(document_id, [work.key(self.model) for work in works])
+            missing = [work for work in works if work.key(self.model) not in kept]
+            calls += len(missing)
+            prompt += sum(self.model.count_prompt(work.messages) for work in missing)
+            reply += sum(work.max_tokens for work in missing)
+            if options.paginate == "model":
+                calls += len(episodes)
+                prompt += self.model.count_tokens(document.text)
+            if tree and missing:
+                summaries = num_summaries(document, episodes, options.fan_out, options.shape)
+                calls += summaries
+                prompt += _SUMMARY_TOKENS * summaries
+                reply += _SUMMARY_TOKENS // 4 * summaries
+        return Estimate(calls, prompt, reply)
+
+
+def finished(making: Generator[Making, None, T]) -> T:
+    """The memory, when all progress has been made."""
+    while True:
+        try:
+            next(making)
+        except StopIteration as end:
+            made: T = end.value
+            return made

@@ -15,6 +15,7 @@ import typer
 from app.cli_batch import batch
 from app.cli_care import backup, check, restore
 from app.cli_mcp import mcp
+from app.cli_memory import memory
 from app.cli_models import models
 from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
 from app.cli_ui import ui
@@ -36,6 +37,7 @@ app.command()(batch)
 app.command()(check)
 app.command()(backup)
 app.command()(restore)
+app.command()(memory)
 app.command()(ui)
 app.command()(mcp)
 

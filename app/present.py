@@ -8,7 +8,9 @@ from typing import Any
 
 from agents.answer import Answer, Citation, Claim
 from memory.document import Problem, Span
+from memory.gists import GistMemory
 from memory.store import Entry
+from memory.tree import MemoryTree
 from serving.model import Usage
 
 
@@ -110,4 +112,46 @@ def problem_json(problem: Problem) -> dict[str, Any]:
         "page": None if problem.page is None else problem.page + 1,
         "what": problem.what,
         "remedy": problem.remedy,
+    }
+
+
+def gists_json(memory: GistMemory) -> dict[str, Any]:
+    """A gist memory."""
+    return {
+        "document": memory.document_id,
+        "compression": round(memory.compression, 1),
+        "gists": [
+            {
+                "number": gist.number,
+                "start": gist.span.start,
+                "end": gist.span.end,
+                "gist": gist.text,
+                "words": gist.words,
+                "source_words": gist.source_words,
+                "by": gist.by,
+                "fault": gist.fault,
+            }
+            for gist in memory.gists
+        ],
+    }
+
+
+def tree_json(tree: MemoryTree) -> dict[str, Any]:
+    """A memory tree; the last node is the root."""
+    return {
+        "document": tree.document_id,
+        "nodes": [
+            {
+                "number": node.number,
+                "level": node.level,
+                "start": node.span.start,
+                "end": node.span.end,
+                "children": list(node.children),
+                "parent": node.parent,
+                "title": node.title,
+                "text": node.text,
+                "by": node.by,
+            }
+            for node in tree.nodes
+        ],
     }

@@ -15,16 +15,44 @@ from serving.model import Usage
 T = TypeVar("T")
 
 
-def gists_of(desk: Desk, document_id: str) -> Generator[Step, None, tuple[GistMemory, Usage]]:
-    """Building…; returns the gist memory and what was spent on it now."""
-    memory, usage = yield from _built(desk, document_id, desk.memories.gists(document_id))
+def gists_of(
+    desk: Desk, document_id: str, most_calls: int
+) -> Generator[Step, None, tuple[GistMemory, Usage]]:
+    """Building…; returns the gist memory and what was spent on it now.
+
+    Args:
+        desk: What lies before the reader.
+        document_id: Of the document.
+        most_calls: Where making it takes more, the document's own sentences stand in for gists.
+    """
+    memory, usage = None, Usage()
+    if (yield from _affordable(desk, document_id, most_calls, tree=False)):
+        memory, usage = yield from _built(desk, document_id, desk.memories.gists(document_id))
     return memory or desk.memories.gists_without_model(document_id), usage
 
 
-def tree_of(desk: Desk, document_id: str) -> Generator[Step, None, tuple[MemoryTree, Usage]]:
-    """Building…; returns the memory tree and what was spent on it now."""
-    memory, usage = yield from _built(desk, document_id, desk.memories.tree(document_id))
+def tree_of(
+    desk: Desk, document_id: str, most_calls: int
+) -> Generator[Step, None, tuple[MemoryTree, Usage]]:
+    """Building…; returns the memory tree and what was spent on it now; as ``gists_of``."""
+    memory, usage = None, Usage()
+    if (yield from _affordable(desk, document_id, most_calls, tree=True)):
+        memory, usage = yield from _built(desk, document_id, desk.memories.tree(document_id))
     return memory or desk.memories.tree_without_model(document_id), usage
+
+
+def _affordable(
+    desk: Desk, document_id: str, most_calls: int, *, tree: bool
+) -> Generator[Step, None, bool]:
+    calls = desk.memories.num_calls(document_id, tree=tree)
+    if calls <= most_calls:
+        return True
+    title = desk.document(document_id).title
+    yield Degraded(
+        f"takes sentences of “{title}” for its gists",
+        f"the model would be called {calls:,} times; make them once: gistree memory",
+    )
+    return False
 
 
 def documents_of(desk: Desk, passages: Sequence[Passage], most: int) -> list[str]:

@@ -14,6 +14,7 @@ from memory.gists import GistMemory, extract_gists, gist_work, make_gists, needs
 from memory.making import Made, Making
 from memory.options import MemoryOptions
 from memory.paginate import model_episodes
+from memory.shorten import Shortening
 from memory.tree import MemoryTree, make_tree, num_summaries
 from serving.model import LanguageModel
 
@@ -127,6 +128,26 @@ class Memories:
         """The memory tree likewise."""
         return finished(self._grown(self.gists_without_model(document_id), None))
 
+    def num_calls(self, document_id: str, *, tree: bool) -> int:
+        """Calls that are still to be made for a memory, at most; 0 where it is there."""
+        document, options = self.document(document_id), self.options
+        if options.gists != "model":
+            return 0
+        episodes = self._drift(document)
+        missing = len(self._missing(document, episodes))
+        if not missing and not tree:
+            return 0
+        paging = len(episodes) if options.paginate == "model" else 0
+        summaries = num_summaries(document, episodes, options.fan_out, options.shape) if tree else 0
+        return missing + paging + summaries
+
+    def _missing(self, document: Document, episodes: Sequence[Span]) -> list[Shortening]:
+        works = [gist_work(document, episode) for episode in episodes]
+        works = [work for work in works if needs_model(work)]
+        keys = [work.key(self.model) for work in works]
+        kept = self.artefacts.find(document.id, keys)
+        return [work for work, key in zip(works, keys, strict=True) if key not in kept]
+
     def estimate(self, document_id: str, *, tree: bool) -> Estimate:
         """What making a memory will take.
 
@@ -134,26 +155,20 @@ class Memories:
             document_id: Of the document.
             tree: Whether the tree is meant, or the gists alone.
         """
-        document, options = self.document(document_id), self.options
-        episodes = self._drift(document)
-        calls = prompt = reply = 0
-        if options.gists == "model":
-            works = [gist_work(document, episode) for episode in episodes]
-            works = [work for work in works if needs_model(work)]
-            kept = self.artefacts.find(document_id, [work.key(self.model) for work in works])
-            missing = [work for work in works if work.key(self.model) not in kept]
-            calls += len(missing)
-            prompt += sum(self.model.count_prompt(work.messages) for work in missing)
-            reply += sum(work.max_tokens for work in missing)
-            if options.paginate == "model":
-                calls += len(episodes)
-                prompt += self.model.count_tokens(document.text)
-            if tree and missing:
-                summaries = num_summaries(document, episodes, options.fan_out, options.shape)
-                calls += summaries
-                prompt += _SUMMARY_TOKENS * summaries
-                reply += _SUMMARY_TOKENS // 4 * summaries
-        return Estimate(calls, prompt, reply)
+        calls = self.num_calls(document_id, tree=tree)
+        if not calls:
+            return Estimate(0, 0, 0)
+        document = self.document(document_id)
+        missing = self._missing(document, self._drift(document))
+        prompt = sum(self.model.count_prompt(work.messages) for work in missing)
+        if self.options.paginate == "model":
+            prompt += self.model.count_tokens(document.text)
+        summaries = calls - len(missing)
+        return Estimate(
+            calls,
+            prompt + _SUMMARY_TOKENS * summaries,
+            sum(work.max_tokens for work in missing) + _SUMMARY_TOKENS // 4 * summaries,
+        )
 
 
 def finished(making: Generator[Making, None, T]) -> T:

@@ -60,12 +60,15 @@ class GistReader:
         max_lookups: Most parts that are looked up.
         sequential: Look up one part at a time, and stop when what is open will do.
         max_documents: Of how many documents gists are made.
+        max_calls: Most calls for a document's memory within a question; a longer one is made
+            beforehand (``gistree memory``), else its own sentences stand in for gists.
         top_k: How many passages the search gives.
     """
 
     max_lookups: int = 3
     sequential: bool = False
     max_documents: int = 3
+    max_calls: int = 24
     top_k: int = 12
 
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
@@ -80,7 +83,7 @@ class GistReader:
         pages: list[Page] = []
         usage = Usage()
         for key in chosen:
-            memory, spent = yield from gists_of(desk, key)
+            memory, spent = yield from gists_of(desk, key, self.max_calls)
             usage += spent
             pages += [Page(key, gist, _score(key, gist, passages)) for gist in memory.gists]
         if not pages:

@@ -63,6 +63,8 @@ class TreeReader:
         prior: Weight of what the search found beside the model's choice, for a model that chooses
             by log-probability.
         max_documents: How many documents are walked through.
+        max_calls: Most calls for a document's memory within a question; a longer one is made
+            beforehand (``gistree memory``), else its own sentences stand in for gists.
         top_k: How many passages the search gives.
     """
 
@@ -70,6 +72,7 @@ class TreeReader:
     max_leaves: int = 2
     prior: float = 2.0
     max_documents: int = 2
+    max_calls: int = 24
     top_k: int = 12
 
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
@@ -85,7 +88,7 @@ class TreeReader:
         seen: list[Passage] = []
         usage = Usage()
         for key in chosen:
-            tree, spent = yield from tree_of(desk, key)
+            tree, spent = yield from tree_of(desk, key, self.max_calls)
             usage += spent
             walk = _Walk(self, desk, question, tree, passages)
             yield from walk.go()

@@ -57,7 +57,8 @@ def open_pdf(path: Path, password: str | None) -> tuple[Any, list[Problem]]:
         if error.err_code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
             said = "the password given is not the right one" if password else "it is encrypted"
             raise PasswordNeeded(
-                f"{path.name!r} needs a password ({said}); give it with --password"
+                f"{path.name!r} needs a password ({said}); give it "
+                "(on the command line: --password)"
             ) from error
         return _open_damaged(path, size)
     return document, list(_problems(path, document))

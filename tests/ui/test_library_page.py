@@ -100,7 +100,7 @@ def test_an_encrypted_file_asks_for_its_password(page, library, tmp_path, monkey
 
     def add(path, *, password, **_):
         given.append(password)
-        raise PasswordNeeded("'x.pdf' needs a password (it is encrypted); give it with --password")
+        raise PasswordNeeded("'x.pdf' needs a password (it is encrypted); give it")
 
     monkeypatch.setattr(library, "add", add)
     (tmp_path / "x.pdf").write_bytes(b"%PDF")

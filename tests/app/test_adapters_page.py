@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("langchain_core", reason="needs the extra; make test-extras")
 pytestmark = [
     pytest.mark.extras,
     pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20"),

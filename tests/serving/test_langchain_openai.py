@@ -8,6 +8,7 @@ from fake_server import Answer, FakeServer, events
 from serving.errors import ModelNotFound, ModelUnavailable
 from serving.model import Message, Usage
 
+pytest.importorskip("langchain_openai", reason="needs the extra; make test-extras")
 pytestmark = pytest.mark.extras
 
 PATH = "/v1/chat/completions"

@@ -74,7 +74,7 @@ def ask(page: Any, question: str) -> None:
 def draw(browser: Any, url: str) -> None:
     """All pictures."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
-    page.set_default_timeout(300_000)
+    page.set_default_timeout(120_000)
     for name in PAGES:
         page.goto(f"{url}/{name}")
         keep(page, name)
@@ -84,13 +84,17 @@ def draw(browser: Any, url: str) -> None:
     page.get_by_role("button", name="Citation 1").first.click()
     page.locator(".view .highlight").first.wait_for()
     keep(page, "read-book")
-    page.get_by_role("button", name="New chat").click()
-    ask(page, "How large is Mr Darcy's income?")
-    keep(page, "read-not-found")
+    other = browser.new_page(viewport={"width": 1280, "height": 800})
+    other.set_default_timeout(120_000)
+    other.goto(f"{url}/read")
+    other.wait_for_selector(AT_REST)
+    ask(other, "How large is Mr Darcy's income?")
+    keep(other, "read-not-found")
     if PDF.exists():
         dark = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark")
-        dark.set_default_timeout(300_000)
+        dark.set_default_timeout(120_000)
         dark.goto(f"{url}/read")
+        dark.wait_for_selector(AT_REST)
         ask(dark, "What must the contents of the root filesystem be adequate to do?")
         dark.get_by_role("button", name="Citation 1").first.click()
         dark.locator(".view .highlight").first.wait_for()

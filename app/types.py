@@ -1,6 +1,6 @@
 """The values that pages show, in one place, so that the web page needs to know ``app`` only."""
 
-from agents.answer import Answer, Citation
+from agents.answer import Answer, Citation, place
 from agents.steps import (
     Assembled,
     Building,
@@ -27,8 +27,10 @@ from memory.errors import (
     LibraryReadOnly,
     PasswordNeeded,
 )
+from memory.gists import GistMemory
 from memory.job_book import Job
 from memory.store import Entry
+from memory.tree import MemoryTree, Node
 from serving.errors import GistreeError, MissingExtra, ModelError, ModelNotFound
 from serving.model import Usage
 
@@ -45,14 +47,17 @@ __all__ = [
     "Drafted",
     "Drafting",
     "Entry",
+    "GistMemory",
     "GistreeError",
     "Job",
     "LibraryError",
     "LibraryReadOnly",
     "LookedUp",
+    "MemoryTree",
     "MissingExtra",
     "ModelError",
     "ModelNotFound",
+    "Node",
     "Noted",
     "Page",
     "PasswordNeeded",
@@ -68,4 +73,5 @@ __all__ = [
     "Voted",
     "Walked",
     "Weighed",
+    "place",
 ]

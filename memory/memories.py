@@ -1,8 +1,8 @@
 """The memories of a library's documents: made when first asked for, from then on kept."""
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,15 +128,35 @@ class Memories:
         """The memory tree likewise."""
         return finished(self._grown(self.gists_without_model(document_id), None))
 
+    def kept_gists(self, document_id: str) -> GistMemory | None:
+        """The gist memory if all of it is there; the model is not called."""
+        try:
+            return finished(
+                replace(self, model=cast(LanguageModel, _NoCalls(self.model))).gists(document_id)
+            )
+        except _Missing:
+            return None
+
+    def kept_tree(self, document_id: str) -> MemoryTree | None:
+        """The memory tree likewise."""
+        try:
+            return finished(
+                replace(self, model=cast(LanguageModel, _NoCalls(self.model))).tree(document_id)
+            )
+        except _Missing:
+            return None
+
+    def _without_calls(self) -> "Memories":
+        return replace(self, model=cast(LanguageModel, _NoCalls(self.model)))
+
     def num_calls(self, document_id: str, *, tree: bool) -> int:
         """Calls that are still to be made for a memory, at most; 0 where it is there."""
-        document, options = self.document(document_id), self.options
-        if options.gists != "model":
+        kept = self.kept_tree(document_id) if tree else self.kept_gists(document_id)
+        if kept is not None:
             return 0
+        document, options = self.document(document_id), self.options
         episodes = self._drift(document)
         missing = len(self._missing(document, episodes))
-        if not missing and not tree:
-            return 0
         paging = len(episodes) if options.paginate == "model" else 0
         summaries = num_summaries(document, episodes, options.fan_out, options.shape) if tree else 0
         return missing + paging + summaries
@@ -169,6 +189,22 @@ class Memories:
             prompt + _SUMMARY_TOKENS * summaries,
             sum(work.max_tokens for work in missing) + _SUMMARY_TOKENS // 4 * summaries,
         )
+
+
+class _Missing(Exception):
+    """A memory is not wholly there. It is never seen outside."""
+
+
+class _NoCalls:
+    """Stands in for a model under whose name memories are looked up, and is never called."""
+
+    num_at_once = 1
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.name, self.ability = model.name, model.ability
+
+    def __getattr__(self, method: str) -> Any:
+        raise _Missing(method)
 
 
 def finished(making: Generator[Making, None, T]) -> T:

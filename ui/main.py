@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui import batch_page, library_page, read_page, status_page
+from ui import batch_page, library_page, memory_page, read_page, status_page
 from ui.theme import STYLE
 
 
@@ -24,6 +24,9 @@ def main() -> None:
                 default=True,
             ),
             st.Page(read_page.page, title="Read", icon=":material/forum:", url_path="read"),
+            st.Page(
+                memory_page.page, title="Memory", icon=":material/account_tree:", url_path="memory"
+            ),
             st.Page(batch_page.page, title="Batch", icon=":material/table_rows:", url_path="batch"),
             st.Page(
                 status_page.page, title="Status", icon=":material/monitoring:", url_path="status"

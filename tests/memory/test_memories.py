@@ -286,3 +286,25 @@ def test_options_suit_the_model_and_bad_ones_are_told():
 def test_a_reply_is_tidied_and_a_good_one_has_no_fault():
     assert tidy("**Summary:**\n Adela\nbought apples. ") == "Adela bought apples."
     assert fault("Adela bought 11 red apples.", PARTS[0]) == ""
+
+
+def opening(messages):
+    """The first words of what is to be shortened: long enough for summaries to need a call."""
+    return " ".join(messages[-1].content.split("<<<")[1].split()[:18])
+
+
+def test_what_is_there_is_known_without_a_call(store):
+    document = added(store)
+    model = ScriptedLLM([opening] * 40)
+    made = memories(store, model)
+    assert made.kept_gists(document.id) is None
+    gists = finished(made.gists(document.id))
+    assert made.kept_gists(document.id).gists == gists.gists
+    assert made.kept_tree(document.id) is None
+    assert made.num_calls(document.id, tree=False) == 0
+    assert made.num_calls(document.id, tree=True) > 0
+    tree = finished(made.tree(document.id))
+    calls = len(model.seen)
+    assert made.kept_tree(document.id).nodes == tree.nodes
+    assert made.num_calls(document.id, tree=True) == 0
+    assert len(model.seen) == calls

@@ -7,6 +7,7 @@ one with settings of its own. `open_page` opens browser pages that wait until St
 import os
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ from app.library import Library
 from app.service import Service, set_service
 from app.settings import Settings
 from serving.scripted import ScriptedLLM
+
+# The environment of the extras' tests has no Streamlit: there pages are not even looked at.
+collect_ignore_glob = [] if find_spec("streamlit") else ["test_*.py"]
 
 CHROMIUM = Path(os.environ.get("GISTREE_CHROMIUM", "/usr/bin/chromium"))
 FLAGS = [

@@ -24,7 +24,7 @@ _STEM = 5  # letters by which words of one stem are told, roughly
 
 def tidy(reply: str) -> str:
     """A reply on one line, without a fence or a heading such as "Summary:"."""
-    text = reply.strip().strip("`").strip()
+    text = reply.strip().removeprefix("<<<").removesuffix(">>>").strip().strip("`").strip()
     return " ".join(_LABEL.sub("", text, count=1).split())
 
 

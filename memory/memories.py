@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.artefacts import Artefacts
+from memory.artefacts import Artefacts, artefact_key
 from memory.document import Document, Span
 from memory.episodes import drift_episodes
 from memory.gists import GistMemory, extract_gists, gist_work, make_gists, needs_model
@@ -16,7 +17,7 @@ from memory.options import MemoryOptions
 from memory.paginate import model_episodes
 from memory.shorten import Shortening
 from memory.tree import MemoryTree, make_tree, num_summaries
-from serving.model import LanguageModel
+from serving.model import LanguageModel, Usage
 
 T = TypeVar("T")
 
@@ -59,19 +60,56 @@ class Memories:
     options: MemoryOptions
 
     def episodes(self, document_id: str) -> Made[tuple[Span, ...]]:
-        """A document's episodes; they tile its text."""
-        document, options = self.document(document_id), self.options
-        if options.paginate == "model":
-            return (
-                yield from model_episodes(
-                    document,
-                    model=self.model,
-                    artefacts=self.artefacts,
-                    min_words=options.min_words,
-                    max_words=options.max_words,
-                )
-            )
-        return self._drift(document)
+        """A document's episodes; they tile its text.
+
+        Once cut they stay: another embedder would cut elsewhere, and the gists over them would
+        have to be made again.
+        """
+        document = self.document(document_id)
+        if self.options.paginate == "model":
+            return (yield from self._paginated(document))
+        kept = self._kept_episodes(document)
+        if kept is not None:
+            return kept
+        episodes = self._drift(document)
+        starts = [episode.start for episode in episodes]
+        key = self._episodes_key(document)
+        self.artefacts.put(document_id, key, kind="episodes", data=starts, usage=Usage())
+        return episodes
+
+    def _paginated(self, document: Document) -> Made[tuple[Span, ...]]:
+        return model_episodes(
+            document,
+            model=self.model,
+            artefacts=self.artefacts,
+            min_words=self.options.min_words,
+            max_words=self.options.max_words,
+        )
+
+    def _episodes_key(self, document: Document) -> str:
+        words = {"min_words": self.options.min_words, "max_words": self.options.max_words}
+        return artefact_key("episodes", source=document.text, options=words)
+
+    def _kept_episodes(self, document: Document) -> tuple[Span, ...] | None:
+        """The episodes if they are known without a call."""
+        if self.options.paginate == "model":
+            try:
+                return finished(self._without_calls()._paginated(document))
+            except _Missing:
+                return None
+        key = self._episodes_key(document)
+        kept = self.artefacts.find(document.id, [key]).get(key)
+        if kept is None:
+            return None
+        return tuple(Span(a, b) for a, b in pairwise([*kept.data, len(document.text)]))
+
+    def _likely_episodes(self, document: Document) -> tuple[tuple[Span, ...], int]:
+        """The episodes, or as many as there may be; and the calls that cutting still takes."""
+        kept = self._kept_episodes(document)
+        if kept is not None:
+            return kept, 0
+        episodes = self._drift(document)
+        return episodes, len(episodes) if self.options.paginate == "model" else 0
 
     def _drift(self, document: Document) -> tuple[Span, ...]:
         return drift_episodes(
@@ -122,7 +160,7 @@ class Memories:
     def gists_without_model(self, document_id: str) -> GistMemory:
         """The gist memory out of the document's own sentences, without any call."""
         document = self.document(document_id)
-        return extract_gists(document, self._drift(document))
+        return extract_gists(document, self._kept_episodes(document) or self._drift(document))
 
     def tree_without_model(self, document_id: str) -> MemoryTree:
         """The memory tree likewise."""
@@ -131,18 +169,14 @@ class Memories:
     def kept_gists(self, document_id: str) -> GistMemory | None:
         """The gist memory if all of it is there; the model is not called."""
         try:
-            return finished(
-                replace(self, model=cast(LanguageModel, _NoCalls(self.model))).gists(document_id)
-            )
+            return finished(self._without_calls().gists(document_id))
         except _Missing:
             return None
 
     def kept_tree(self, document_id: str) -> MemoryTree | None:
         """The memory tree likewise."""
         try:
-            return finished(
-                replace(self, model=cast(LanguageModel, _NoCalls(self.model))).tree(document_id)
-            )
+            return finished(self._without_calls().tree(document_id))
         except _Missing:
             return None
 
@@ -155,9 +189,8 @@ class Memories:
         if kept is not None:
             return 0
         document, options = self.document(document_id), self.options
-        episodes = self._drift(document)
+        episodes, paging = self._likely_episodes(document)
         missing = len(self._missing(document, episodes))
-        paging = len(episodes) if options.paginate == "model" else 0
         summaries = num_summaries(document, episodes, options.fan_out, options.shape) if tree else 0
         return missing + paging + summaries
 
@@ -179,9 +212,10 @@ class Memories:
         if not calls:
             return Estimate(0, 0, 0)
         document = self.document(document_id)
-        missing = self._missing(document, self._drift(document))
+        episodes, paging = self._likely_episodes(document)
+        missing = self._missing(document, episodes)
         prompt = sum(self.model.count_prompt(work.messages) for work in missing)
-        if self.options.paginate == "model":
+        if paging:
             prompt += self.model.count_tokens(document.text)
         summaries = calls - len(missing)
         return Estimate(

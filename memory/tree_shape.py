@@ -10,6 +10,7 @@ from memory.document import Document, Section, Span
 
 Shape = Literal["auto", "contents", "even"]
 _LEAST_SECTIONS = 3
+_DEEPEST = 8  # nested sections; what lies deeper is grouped evenly
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ def _by_contents(
     in one episode the highest counts, and a small section is a part of its episode.
     """
     heads: dict[int, Section] = {}
+    depths = sorted({section.level for section in sections})[:_DEEPEST]
+    sections = [section for section in sections if section.level in depths]
     for section in sections:
         first = _first(section, starts)
         if first not in heads or section.level < heads[first].level:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from memory.artefacts import Artefacts, artefact_key
@@ -285,6 +286,7 @@ def test_options_suit_the_model_and_bad_ones_are_told():
 
 def test_a_reply_is_tidied_and_a_good_one_has_no_fault():
     assert tidy("**Summary:**\n Adela\nbought apples. ") == "Adela bought apples."
+    assert tidy("<<<\nAdela bought apples.\n>>>") == "Adela bought apples."
     assert fault("Adela bought 11 red apples.", PARTS[0]) == ""
 
 
@@ -308,3 +310,54 @@ def test_what_is_there_is_known_without_a_call(store):
     assert made.kept_tree(document.id).nodes == tree.nodes
     assert made.num_calls(document.id, tree=True) == 0
     assert len(model.seen) == calls
+
+
+def test_another_embedder_leaves_the_gists_that_were_made(store):
+    document = added(store)
+    options = replace(OPTIONS, max_words=110)
+
+    def embedded(seed, model):
+        rows = np.random.default_rng(seed).normal(size=(8, 4)).astype(np.float32)
+        return replace(memories(store, model, options), vectors=lambda key: rows)
+
+    cuts = {len(embedded(seed, ScriptedLLM([]))._drift(document)) for seed in range(1, 9)}
+    assert len(cuts) > 1
+    made = finished(embedded(1, ScriptedLLM([gist_for] * 9)).gists(document.id))
+    for seed in range(2, 9):
+        other = embedded(seed, ScriptedLLM([]))
+        assert other.num_calls(document.id, tree=False) == 0
+        assert finished(other.gists(document.id)).gists == made.gists
+
+
+def test_what_a_stopped_run_has_left_is_counted_where_the_model_cut_the_document(store):
+    document = added(store)
+    options = replace(OPTIONS, paginate="model", max_words=110)
+    made = memories(store, ScriptedLLM([gist_for] * 20, choices=[0] * 30), options)
+    making = made.gists(document.id)
+    for step in making:
+        if step.what == "gists" and step.done == step.total - 1:
+            break
+    making.close()
+    assert made.num_calls(document.id, tree=False) == 1
+    assert made.estimate(document.id, tree=False).calls == 1
+
+
+def test_sections_within_sections_without_end_still_make_a_tree():
+    size = 3_000
+    document = Document(
+        id="d",
+        name="d",
+        title="d",
+        media_type="text/plain",
+        text="x" * size,
+        pages=(),
+        sections=[Section(str(i), i + 1, Span(i, size)) for i in range(size)],
+    )
+
+    def leaves(group):
+        if group.leaf is not None:
+            return [group.leaf]
+        return [leaf for child in group.children for leaf in leaves(child)]
+
+    root = shape_of(document, [Span(i, i + 1) for i in range(size)], 6, "auto")
+    assert leaves(root) == list(range(size))

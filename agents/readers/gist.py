@@ -12,7 +12,7 @@ from agents.desk import Desk
 from agents.passages import gather
 from agents.prompting import fenced, render
 from agents.remembering import documents_of, gists_of
-from agents.steps import Degraded, LookedUp, Searched, Step
+from agents.steps import Assembled, Degraded, LookedUp, Pruned, Searched, Step
 from memory.document import Span
 from memory.gists import Gist
 from retrieval.assemble import short_title
@@ -25,6 +25,7 @@ from serving.model import Usage
 __all__ = ["GistReader"]
 
 _GIST_SHARE = 0.5  # of the budget, for gists; the rest is for what is looked up
+_WINDOW_SHARE = 0.5  # of the window, for the gists that a large model looks up from
 _REPLY_TOKENS = 60
 _PARTS = {
     "type": "object",
@@ -55,6 +56,8 @@ class GistReader:
     A large model says which parts; a small one is better at confirming what the search proposes,
     part by part. The answer's prompt has the gists in document order with the looked-up parts in
     their place. Where not all gists fit half the budget, those nearest to what was found are kept.
+    A large model looks up from all gists that half its window holds: that prompt begins alike for
+    every question about the same documents, and a prefix cache finds it.
 
     Attributes:
         max_lookups: Most parts that are looked up.
@@ -89,9 +92,10 @@ class GistReader:
         if not pages:
             yield answering.not_found(desk, Basis("", (), passages), usage)
             return
-        shown = _fitting(desk, pages)
-        opened, spent = yield from self._look_up(desk, question, shown)
+        whole = _WINDOW_SHARE * desk.model.context_window
+        opened, spent = yield from self._look_up(desk, question, _fitting(desk, pages, whole))
         usage += spent
+        shown = _fitting(desk, pages, _GIST_SHARE * desk.budget_tokens, opened)
         basis = yield from _basis(desk, question, shown, opened, passages)
         yield from answering.answer(desk, question, basis, usage)
 
@@ -206,17 +210,21 @@ def _score(key: str, gist: Gist, passages: Sequence[Passage]) -> float:
     )
 
 
-def _fitting(desk: Desk, pages: Sequence[Page]) -> list[Page]:
-    """The parts whose gists fit, in document order; found ones and their neighbours first."""
+def _fitting(
+    desk: Desk, pages: Sequence[Page], room: float, opened: Sequence[Page] = ()
+) -> list[Page]:
+    """The parts whose gists fit, in document order: opened ones, then found ones and neighbours.
+
+    Where all fit they are the same whatever was asked, so that a prompt over them begins alike.
+    """
     near = [
         max((p.score for p in pages[max(0, i - 1) : i + 2]), default=0.0) + page.score
         for i, page in enumerate(pages)
     ]
-    room = desk.budget_tokens * _GIST_SHARE
     kept: set[int] = set()
-    for i in sorted(range(len(pages)), key=lambda i: (-near[i], i)):
+    for i in sorted(range(len(pages)), key=lambda i: (pages[i] not in opened, -near[i], i)):
         room -= desk.model.count_tokens(pages[i].gist.text) + 4
-        if room < 0 and kept:
+        if room < 0 and kept and pages[i] not in opened:
             break
         kept.add(i)
     return [page for i, page in enumerate(pages) if i in kept]
@@ -247,17 +255,33 @@ def _basis(
 ) -> Generator[Step, None, Basis]:
     """Gists with the looked-up parts in their place, within the budget."""
     texts: dict[Page, str] = {}
+    kept, dropped = 0, 0
     for page in sorted(opened, key=lambda page: -page.score):
         room = desk.budget_tokens - desk.model.count_tokens(_listed(desk, shown, texts))
         room += desk.model.count_tokens(page.gist.text)
+        reading = gather(replace(desk, budget_tokens=max(1, room)), question, [page.passage])
         try:
-            part = yield from gather(
-                replace(desk, budget_tokens=max(1, room)), question, [page.passage]
-            )
+            while True:
+                step = next(reading)
+                if isinstance(step, Pruned):
+                    kept, dropped = kept + step.kept, dropped + step.dropped
+        except StopIteration as end:
+            part: Basis = end.value
         except BudgetTooSmall:
             continue  # its gist has to do
         if part.text:
             texts[page] = part.text
+    if kept + dropped:
+        yield Pruned(kept, dropped)
+    text = _listed(desk, shown, texts)
+    titles = tuple(dict.fromkeys(desk.document(page.document_id).title for page in shown))
+    yield Assembled(
+        desk.model.count_tokens(text),
+        desk.budget_tokens,
+        len(shown),
+        len(opened) - len(texts),
+        titles if len(desk.documents) > 1 else (),
+    )
     spans: list[tuple[str, Span]] = [(page.document_id, page.gist.span) for page in shown]
     nearest = passages or [page.passage for page in shown[:3]]
-    return Basis(_listed(desk, shown, texts), spans, nearest)
+    return Basis(text, spans, nearest)

@@ -96,7 +96,7 @@ class Artefacts:
             calls=usage.calls,
             made_at=datetime.now(UTC),
         )
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             if session.get(DocumentRow, document_id) is None:
                 raise DocumentNotFound(
                     f"{self._store.where} no longer holds the document {document_id[:12]}, so "
@@ -110,7 +110,7 @@ class Artefacts:
 
     def forget(self, document_id: str) -> int:
         """Removes all that was made of a document; says how many there were."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             gone = session.execute(
                 delete(ArtefactRow).where(ArtefactRow.document_id == document_id)
             )

@@ -86,18 +86,18 @@ class Chats:
     def begin(self, title: str) -> str:
         """A new chat; returns its id."""
         row = ChatRow(id=uuid.uuid4().hex, title=title, begun_at=datetime.now(UTC))
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             session.add(row)
         return row.id
 
     def rename(self, chat_id: str, title: str) -> None:
         """Gives a chat another title."""
-        with self._store.transaction() as session:
-            _rename(session, chat_id, title)
+        with self._store.writing() as session:
+            _chat(session, chat_id).title = title
 
     def delete(self, chat_id: str) -> None:
         """Removes a chat and all its turns."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             session.execute(delete(ChatRow).where(ChatRow.id == chat_id))
         self._store.reclaim()
 
@@ -154,8 +154,8 @@ class Chats:
             owner=owner,
             beat=time.time(),
         )
-        with self._store.transaction() as session:
-            _rename(session, chat_id, None)
+        with self._store.writing() as session:
+            _chat(session, chat_id)
             session.add(row)
         return _turn(row)
 
@@ -187,7 +187,7 @@ class Chats:
         Returns:
             Whether it was kept: False where the turn is gone, withdrawn, or had ended.
         """
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             if not _touch(session, turn_id):
                 return False
             there = set(
@@ -213,18 +213,18 @@ class Chats:
 
     def beat(self, turn_id: str) -> bool:
         """A sign of life of the worker that answers; False where the turn runs no more."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             return _touch(session, turn_id)
 
     def interrupt(self, turn_id: str) -> None:
         """Marks a running turn as interrupted: nobody works on it any more."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             running = update(TurnRow).where(TurnRow.id == turn_id, TurnRow.state == "running")
             session.execute(running.values(state="interrupted"))
 
     def rate(self, turn_id: str, feedback: Feedback) -> None:
         """Keeps what the person thinks of an answer."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             session.execute(update(TurnRow).where(TurnRow.id == turn_id).values(feedback=feedback))
 
 
@@ -237,10 +237,6 @@ def forget_document(session: Session, document_id: str) -> None:
     session.execute(update(TurnRow).where(TurnRow.id.in_(seen)).values(_WITHDRAWN))
 
 
-# SQLite fails at once, without waiting for its turn, where a transaction that has only read wants
-# to write and another one has written meanwhile. So what writes begins with writing.
-
-
 def _touch(session: Session, turn_id: str) -> bool:
     """Gives a sign of life of a running turn; False where it runs no more."""
     running = update(TurnRow).where(TurnRow.id == turn_id, TurnRow.state == "running")
@@ -248,16 +244,11 @@ def _touch(session: Session, turn_id: str) -> bool:
     return bool(done.rowcount)  # type: ignore[attr-defined]
 
 
-def _rename(session: Session, chat_id: str, title: str | None) -> None:
-    """Gives a chat a title, or None for the one that it has.
-
-    Raises:
-        ChatNotFound: there is no such chat.
-    """
-    new = ChatRow.title if title is None else title
-    done = session.execute(update(ChatRow).where(ChatRow.id == chat_id).values(title=new))
-    if not done.rowcount:  # type: ignore[attr-defined]
+def _chat(session: Session, chat_id: str) -> ChatRow:
+    row = session.get(ChatRow, chat_id)
+    if row is None:
         raise ChatNotFound("this chat is no longer in the library; begin a new one")
+    return row
 
 
 def _turn(row: TurnRow) -> Turn:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import (
     ArgumentError,
     DBAPIError,
@@ -21,6 +21,8 @@ from serving.errors import MissingExtra
 
 log = logging.getLogger(__name__)
 
+WRITES = "gistree_writes"
+"""Execution option of a connection whose transaction will write."""
 _BUSY_TIMEOUT_MS = 60_000
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -73,8 +75,18 @@ def connect(url: URL | str) -> Engine:
     if engine.dialect.name == "sqlite":
         read_only = url.query.get("mode") == "ro"
         event.listen(engine, "connect", _read_only_pragmas if read_only else _pragmas)
-        event.listen(engine, "begin", lambda c: c.exec_driver_sql("BEGIN"))
+        event.listen(engine, "begin", _begin)
     return engine
+
+
+def _begin(connection: Connection) -> None:
+    """Begins a transaction of SQLite.
+
+    It fails at once, without waiting, where one that has read wants to write and another one has
+    written meanwhile; one that says first that it will write waits its turn.
+    """
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _pragmas(connection: Any, _record: object) -> None:

@@ -48,7 +48,7 @@ class Intake:
             None when the claim is ours; else "ready", or the name of the owner at work.
         """
         try:
-            with self._store.transaction() as session:
+            with self._store.writing() as session:
                 session.add(
                     DocumentRow(
                         id=entry.id,
@@ -68,7 +68,7 @@ class Intake:
     def _take_over(
         self, document_id: str, *, owner: str, before: float, now: float, dead: str
     ) -> str | None:
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             taken = session.execute(
                 update(DocumentRow)
                 .where(DocumentRow.id == document_id, DocumentRow.state == "reading")
@@ -84,7 +84,7 @@ class Intake:
 
     def beat(self, document_id: str, *, owner: str, now: float) -> bool:
         """Gives a sign of life; False where the claim was lost (deleted, or taken over)."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             held = session.execute(
                 update(DocumentRow)
                 .where(DocumentRow.id == document_id, DocumentRow.owner == owner)
@@ -95,7 +95,7 @@ class Intake:
 
     def unclaim(self, document_id: str, *, owner: str) -> None:
         """Lets go of a claim so that the next worker need not wait for it to grow stale."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             session.execute(
                 update(DocumentRow)
                 .where(DocumentRow.id == document_id, DocumentRow.owner == owner)
@@ -105,7 +105,7 @@ class Intake:
     def put_text(self, document: Document, chunks: Sequence[Span]) -> None:
         """Keeps the text, pages, sections, problems and chunks of a claimed document."""
         key = document.id
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             for table in (TextRow, PageRow, SectionRow, ProblemRow, ChunkRow, VectorRow):
                 session.execute(delete(table).where(table.document_id == key))
             session.execute(
@@ -162,16 +162,8 @@ class Intake:
         self, document_id: str, *, embedder: str, first: int, vectors: NDArray[np.float32]
     ) -> None:
         """Keeps vectors [count, dim] of the chunks from position ``first`` of the document on."""
-        with self._store.transaction() as session:
-            # Writing first: see memory.chats on SQLite.
-            session.execute(
-                delete(VectorRow).where(
-                    VectorRow.document_id == document_id,
-                    VectorRow.embedder == embedder,
-                    VectorRow.first == first,
-                )
-            )
-            session.add(
+        with self._store.writing() as session:
+            session.merge(
                 VectorRow(
                     document_id=document_id,
                     embedder=embedder,
@@ -198,7 +190,7 @@ class Intake:
 
     def finish(self, document_id: str) -> None:
         """Lets a claimed document be seen."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             session.execute(
                 update(DocumentRow)
                 .where(DocumentRow.id == document_id)

@@ -85,7 +85,7 @@ class JobBook:
             created_at=now,
             changed_at=now,
         )
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             session.add(row)
             session.flush()
             return _job(row)
@@ -180,7 +180,7 @@ class JobBook:
 
     def strike(self, job_id: str, *, of: Collection[JobState]) -> bool:
         """Takes a job out of the book, unless it is in none of these states any more."""
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             gone = session.execute(
                 delete(JobRow).where(JobRow.id == job_id, JobRow.state.in_(list(of)))
             )
@@ -190,7 +190,7 @@ class JobBook:
         query = update(JobRow).where(
             JobRow.id == job_id, JobRow.owner == owner, JobRow.state == "running"
         )
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             held = session.execute(query.values(**values))
             return bool(held.rowcount)  # type: ignore[attr-defined]  # a CursorResult
 
@@ -200,7 +200,7 @@ class JobBook:
         query = update(JobRow).where(JobRow.id == job_id, JobRow.state.in_(list(of)))
         if owned_by is not None:
             query = query.where(JobRow.owner == owned_by)
-        with self._store.transaction() as session:
+        with self._store.writing() as session:
             done = session.execute(query.values(changed_at=datetime.now(UTC), **values))
             return bool(done.rowcount)  # type: ignore[attr-defined]  # a CursorResult
 

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from memory.chats import forget_document
-from memory.database import explained, migrate
+from memory.database import WRITES, explained, migrate
 from memory.document import Document, Page, Problem, Section, Span
 from memory.errors import DocumentNotFound
 from memory.tables import (
@@ -81,12 +81,22 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        """One transaction: all of it is kept, or nothing."""
+        """One transaction that only reads: what it sees does not change under it."""
         with (
             explained(self.where),
             Session(self._engine, expire_on_commit=False) as session,
             session.begin(),
         ):
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """One transaction that may write: all of it is kept, or nothing.
+
+        It waits for the right to write before it looks at anything (see ``memory.database``).
+        """
+        with self.transaction() as session:
+            session.connection(execution_options={WRITES: True})
             yield session
 
     # ---- looking ---------------------------------------------------------------------------
@@ -247,7 +257,7 @@ class Store:
         self._update(document_id, name=name)
 
     def _update(self, document_id: str, **values: str) -> None:
-        with self.transaction() as session:
+        with self.writing() as session:
             done = session.execute(
                 update(DocumentRow).where(DocumentRow.id == document_id).values(**values)
             )
@@ -256,17 +266,16 @@ class Store:
 
     def tag(self, document_id: str, tags: Sequence[str]) -> None:
         """Puts these tags on a document in place of those it had."""
-        with self.transaction() as session:
-            # Writing first: see memory.chats on SQLite.
-            session.execute(delete(TagRow).where(TagRow.document_id == document_id))
+        with self.writing() as session:
             if session.get(DocumentRow, document_id) is None:
                 raise DocumentNotFound(f"{self.where} holds no document {document_id[:12]}")
+            session.execute(delete(TagRow).where(TagRow.document_id == document_id))
             session.add_all(TagRow(document_id=document_id, tag=tag) for tag in dict.fromkeys(tags))
 
     def delete(self, document_id: str) -> Entry:
         """Removes a document and all that hangs on it, and gives the room back."""
         entry = self.entry(document_id)
-        with self.transaction() as session:
+        with self.writing() as session:
             forget_document(session, document_id)
             session.execute(delete(DocumentRow).where(DocumentRow.id == document_id))
             session.execute(  # that it was read in is told by its name

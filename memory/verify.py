@@ -99,7 +99,7 @@ def vector_flaws(store: Store, document_id: str, embedder: str) -> Iterator[Flaw
 
 def drop_vectors(store: Store, document_id: str, embedder: str) -> None:
     """Forgets a document's vectors by an embedder, so that they are made again."""
-    with store.transaction() as session:
+    with store.writing() as session:
         session.execute(
             delete(VectorRow).where(
                 VectorRow.document_id == document_id, VectorRow.embedder == embedder

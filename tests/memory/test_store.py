@@ -1,14 +1,24 @@
+import sqlite3
+import threading
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from sqlalchemy import text as sql
 
+from memory.artefacts import Artefacts
 from memory.database import _MIGRATIONS, connect, revisions, sqlite_url
 from memory.document import Document, Page, Problem, Section, Span
-from memory.errors import DocumentNotFound, LibraryReadOnly, LibraryTooNew, StorageFull
+from memory.errors import (
+    DocumentNotFound,
+    LibraryError,
+    LibraryReadOnly,
+    LibraryTooNew,
+    StorageFull,
+)
 from memory.intake import Intake
 from memory.store import Entry, Store, header
+from serving.model import Usage
 
 TALE = "The Lamp\n\nMira lit the lamp.\n\nThe wind put it out."
 
@@ -203,3 +213,52 @@ def test_documents_added_within_one_second_are_listed_in_order(store):
     for key in keys:
         put(store, tale(key))
     assert [e.id for e in store.entries()] == keys
+
+
+def test_who_reads_before_writing_waits_for_other_writers_instead_of_failing(store, tmp_path):
+    """Each looks first and writes then, from connections of its own, all at once."""
+    document = tale()
+    put(store, document)
+    other = Store(connect(sqlite_url(tmp_path / "library.db")), where="again")
+    failed = []
+
+    def work(mine: Store, name: str) -> None:
+        try:
+            for n in range(25):
+                mine.tag(document.id, [f"{name}{n}"])
+                Artefacts(mine).put(
+                    document.id, f"{name}{n}", kind="gist", data={"n": n}, usage=Usage()
+                )
+                Intake(mine).put_vectors(
+                    document.id, embedder=name, first=0, vectors=np.eye(2, 4, dtype=np.float32)
+                )
+        except LibraryError as error:
+            failed.append(error)
+
+    threads = [
+        threading.Thread(target=work, args=(mine, name))
+        for mine, name in ((store, "a"), (store, "b"), (other, "c"), (other, "d"))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    other.close()
+    assert not failed
+    keys = [f"{name}{n}" for name in "abcd" for n in range(25)]
+    assert Artefacts(store).find(document.id, keys).keys() == set(keys)
+
+
+def test_the_right_to_write_is_taken_before_anything_is_looked_at(store, tmp_path):
+    put(store, tale())
+    with store.writing() as session:
+        session.execute(sql("SELECT 1"))
+        raw = sqlite3.connect(tmp_path / "library.db", timeout=0)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            raw.execute("BEGIN IMMEDIATE")
+        raw.close()
+    with store.transaction() as session:
+        session.execute(sql("SELECT count(*) FROM documents"))
+        raw = sqlite3.connect(tmp_path / "library.db", timeout=0)
+        raw.execute("BEGIN IMMEDIATE")  # who reads is in nobody's way
+        raw.close()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memory.document import Document
+from memory.gists import GistMemory
 from memory.memories import Memories
 from retrieval.types import Embedder, Passage, Pruner
 from serving.model import LanguageModel
@@ -18,6 +19,7 @@ class Scope:
     documents: tuple[str, ...]
     search: Search
     document: Callable[[str], Document]
+    gists: Callable[[str], GistMemory]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +47,8 @@ class Desk:
     budget_tokens: int
     memories: Memories
     tokens_per_s: float = 0.0
+
+    @property
+    def gists(self) -> Callable[[str], GistMemory]:
+        """Id to what is there of a document's gist memory; see ``Memories.at_hand``."""
+        return self.memories.at_hand

@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 from typing import TypeVar
 
 from agents.desk import Desk
-from agents.steps import Building, Degraded, Step
+from agents.steps import Building, Degraded, Searched, Step
 from memory.gists import GistMemory
 from memory.making import Making
 from memory.tree import MemoryTree
@@ -55,18 +55,25 @@ def _affordable(
     return False
 
 
-def documents_of(desk: Desk, passages: Sequence[Passage], most: int) -> list[str]:
-    """The documents whose memory is worth making for a question, in the desk's order.
+def found(
+    desk: Desk, question: str, *, top_k: int, most: int
+) -> Generator[Step, None, tuple[Sequence[Passage], list[str]]]:
+    """Searched (and Degraded); returns what was found, and whose memory is worth making.
 
     Args:
         desk: What lies before the reader.
-        passages: What a search found, the best first.
-        most: How many documents at most.
+        question: As it was asked.
+        top_k: How many passages the search gives.
+        most: Of how many documents memories are made, at most.
     """
+    passages = desk.search(question, top_k)
+    yield Searched(question, tuple(passages))
     if len(desk.documents) <= most:
-        return list(desk.documents)
-    found = list(dict.fromkeys(passage.document_id for passage in passages))[:most]
-    return [key for key in desk.documents if key in found]
+        return passages, list(desk.documents)
+    best = list(dict.fromkeys(passage.document_id for passage in passages))[:most]
+    left = len(desk.documents) - len(best)
+    yield Degraded(f"leaves {left} documents out", "the search names others first")
+    return passages, [key for key in desk.documents if key in best]
 
 
 def _built(

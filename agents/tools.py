@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from agents.answer import place
 from memory.document import Document, Section, Span
+from memory.gists import GistMemory
 from memory.sentences import sentences
 from retrieval.assemble import short_title
 from retrieval.types import Passage
@@ -40,6 +41,11 @@ class Reach(Protocol):
     @property
     def document(self) -> Callable[[str], Document]:
         """Id to document."""
+        ...
+
+    @property
+    def gists(self) -> Callable[[str], GistMemory]:
+        """Id to a document in short, made without a call of the model."""
         ...
 
 
@@ -167,6 +173,25 @@ def read(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
     return Seen(seen.text + rest, seen.passages)
 
 
+def gists(reach: Reach, arguments: Mapping[str, Any]) -> Seen:
+    """A document in short, part by part; what is told in short is nothing to cite."""
+    number, document = _document(reach, arguments)
+    every = reach.gists(document.id).gists
+    first = _whole(arguments, "part", 1)
+    if not 1 <= first <= max(len(every), 1):
+        raise BadReply(f"part must be 1 to {len(every)}; got {first}")
+    lines: list[str] = []
+    for gist in every[first - 1 :]:
+        line = f"part {gist.number + 1} ({_place(document, gist.span)}): {gist.text}"
+        if lines and sum(map(len, lines)) + len(line) > _READ_CHARS:
+            break
+        lines.append(line)
+    rest = len(every) - (first - 1 + len(lines))
+    if rest:
+        lines.append(f"… {rest:,} more; the next is part {first + len(lines)}")
+    return Seen("\n".join([f"document {number} in short: {short_title(document.title)}", *lines]))
+
+
 _DOCUMENT = {"type": "integer", "minimum": 1, "description": "number of the document"}
 
 TOOLS = (
@@ -212,6 +237,20 @@ TOOLS = (
             "additionalProperties": False,
         },
         read,
+    ),
+    Tool(
+        "gists",
+        "shows a document in short, part by part, with where each part starts",
+        {
+            "type": "object",
+            "properties": {
+                "document": _DOCUMENT,
+                "part": {"type": "integer", "minimum": 1, "description": "where to begin"},
+            },
+            "required": ["document"],
+            "additionalProperties": False,
+        },
+        gists,
     ),
 )
 

@@ -55,7 +55,7 @@ def as_document(citation: Citation) -> Any:
 
 
 def library_tools(library: Library, documents: Collection[str] | None = None) -> list[Any]:
-    """The tools outline, search, grep and read as LangChain tools, for agents of any make.
+    """The tools outline, search, grep, read and gists as LangChain tools, for agents of any make.
 
     A tool's content is what a model reads; its artifact is a list of Documents, the source text
     that it showed. An argument that cannot be used becomes a message to the model.

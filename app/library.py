@@ -519,6 +519,7 @@ class Library:
             documents=keys,
             search=lambda query, top_k: self._search(query, keys, top_k),
             document=self._document,
+            gists=lambda key: self.memories.at_hand(key),
         )
 
     @property

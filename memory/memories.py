@@ -183,6 +183,10 @@ class Memories:
     def _without_calls(self) -> "Memories":
         return replace(self, model=cast(LanguageModel, _NoCalls(self.model)))
 
+    def at_hand(self, document_id: str) -> GistMemory:
+        """The gist memory if it is there, else one of the document's own sentences."""
+        return self.kept_gists(document_id) or self.gists_without_model(document_id)
+
     def num_calls(self, document_id: str, *, tree: bool) -> int:
         """Calls that are still to be made for a memory, at most; 0 where it is there."""
         kept = self.kept_tree(document_id) if tree else self.kept_gists(document_id)

@@ -19,7 +19,7 @@ _BEHIND = 0.5  # weight of what only the search found against what the agent loo
 
 @dataclass(frozen=True, slots=True)
 class AgentReader:
-    """Calls the tools outline, search, grep and read, then answers from what it has seen.
+    """Calls the tools outline, search, grep, read and gists, then answers from what it has seen.
 
     What the agent saw comes first into the answer's budget, the search's passages fill the rest;
     so it reads no less than plain retrieval does where the model is of no help.

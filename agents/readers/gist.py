@@ -11,8 +11,8 @@ from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
 from agents.desk import Desk
 from agents.passages import gather
 from agents.prompting import fenced, render
-from agents.remembering import documents_of, gists_of
-from agents.steps import Assembled, Degraded, LookedUp, Pruned, Searched, Step
+from agents.remembering import found, gists_of
+from agents.steps import Assembled, Degraded, LookedUp, Pruned, Step
 from memory.document import Span
 from memory.gists import Gist
 from retrieval.assemble import short_title
@@ -77,12 +77,9 @@ class GistReader:
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
         """Searched, Building…, LookedUp (or Degraded), Assembled, Drafting…, Verified, Answer."""
         answering = Answering("gist", time.perf_counter())
-        passages = desk.search(question, self.top_k)
-        yield Searched(question, tuple(passages))
-        chosen = documents_of(desk, passages, self.max_documents)
-        if len(chosen) < len(desk.documents):
-            left = len(desk.documents) - len(chosen)
-            yield Degraded(f"leaves {left} documents out", "the search names others first")
+        passages, chosen = yield from found(
+            desk, question, top_k=self.top_k, most=self.max_documents
+        )
         pages: list[Page] = []
         usage = Usage()
         for key in chosen:

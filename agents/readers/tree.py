@@ -10,8 +10,8 @@ from agents.answering import MAX_QUESTION_CHARS, Answering, Basis
 from agents.desk import Desk
 from agents.passages import gather
 from agents.prompting import fenced, render
-from agents.remembering import documents_of, tree_of
-from agents.steps import Degraded, Searched, Step, Walked
+from agents.remembering import found, tree_of
+from agents.steps import Degraded, Step, Walked
 from memory.tree import MemoryTree, Node
 from retrieval.errors import BudgetTooSmall
 from retrieval.types import Passage
@@ -78,12 +78,9 @@ class TreeReader:
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
         """Searched, Building…, Walked…, Assembled, Drafting…, Verified, Answer."""
         answering = Answering("tree", time.perf_counter())
-        passages = desk.search(question, self.top_k)
-        yield Searched(question, tuple(passages))
-        chosen = documents_of(desk, passages, self.max_documents)
-        if len(chosen) < len(desk.documents):
-            left = len(desk.documents) - len(chosen)
-            yield Degraded(f"leaves {left} documents out", "the search names others first")
+        passages, chosen = yield from found(
+            desk, question, top_k=self.top_k, most=self.max_documents
+        )
         useful: list[tuple[MemoryTree, Node, float]] = []
         seen: list[Passage] = []
         usage = Usage()

@@ -97,6 +97,8 @@ def test_a_long_document_is_read_page_by_page():
         ("search", {}, "some words"),
         ("grep", {"words": "?!"}, "some words"),
         ("outline", {"document": -1}, "document must be"),
+        ("gists", {"document": 1, "part": 99}, "part must be 1 to"),
+        ("gists", {"document": 7}, "document must be 1 to 2"),
     ],
 )
 def test_a_wrong_argument_says_what_would_be_right(call, name, arguments, says):
@@ -108,3 +110,26 @@ def test_the_parameters_are_json_schemas():
     for tool in TOOLS:
         assert json.loads(json.dumps(tool.parameters))["type"] == "object"
         assert set(tool.parameters.get("required", ())) <= set(tool.parameters["properties"])
+
+
+def test_gists_show_a_document_in_short_without_a_call(call):
+    shown = call("gists", document=1)
+    assert shown.text.splitlines()[0] == "document 1 in short: The Lamp"
+    assert "part 1 (start 0): Chapter 1 Mira lit the lamp" in shown.text
+    assert "Ansty" not in shown.text
+    assert shown.passages == ()  # nothing to cite
+
+
+def test_many_gists_are_shown_a_part_at_a_time():
+    text = "\n\n".join(f"In {1700 + n} the miller sold {n} sacks of rye. " * 4 for n in range(80))
+    desk = desk_of(ScriptedLLM([]), document_of("Rye", text))
+    tool = next(tool for tool in TOOLS if tool.name == "gists")
+    seen, part = [], 1
+    for _ in range(60):
+        *lines, last = tool.run(desk, {"document": 1, "part": part}).text.splitlines()
+        assert sum(map(len, lines)) < 3_000
+        seen += [int(line.split()[1]) for line in (*lines, last) if line.startswith("part ")]
+        if not last.startswith("…"):
+            break
+        part = int(last.split()[-1])
+    assert seen == list(range(1, len(desk.gists(desk.documents[0]).gists) + 1))

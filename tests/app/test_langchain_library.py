@@ -38,7 +38,7 @@ def test_tools_show_the_source_and_bring_it_along(opened, lamp):
     library = opened()
     library.add(lamp)
     tools = {tool.name: tool for tool in library_tools(library)}
-    assert {"outline", "search", "grep", "read"} <= set(tools)
+    assert {"outline", "search", "grep", "read", "gists"} == set(tools)
     assert "The Lamp" in tools["outline"].invoke({})
     call = {"name": "grep", "args": {"words": "whale oil"}, "id": "1", "type": "tool_call"}
     message = tools["grep"].invoke(call)

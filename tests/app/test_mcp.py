@@ -47,7 +47,7 @@ def test_a_client_looks_around_and_asks(filled):
         return tools, outline, grep, answer, told
 
     tools, outline, grep, answer, told = talk(filled, say=say)
-    assert {"outline", "search", "grep", "read", "ask"} <= {tool.name for tool in tools}
+    assert {"outline", "search", "grep", "read", "gists", "ask"} == {tool.name for tool in tools}
     assert all(tool.annotations.readOnlyHint for tool in tools)
     assert "document 2" in outline.content[0].text
     [place] = grep.structuredContent["citations"]

@@ -3,7 +3,7 @@
     python bench/query.py [--sizes 1000,10000,100000,1000000] [--eval ../shared/eval]
 
 Libraries are made up, of documents of 500 chunks. Vectors: those of 1,500 real chunks, each blurred
-with noise of the real ones' covariance, so that they lie in clouds as real ones do. Words: 120 a
+with noise of the real ones' covariance, so that they lie in clouds as real ones do. Words: 170 a
 chunk, drawn by their frequency in real texts. Queries: 200 real questions of the evaluation sets.
 ``recall`` is that of the dense index against exact search, over these very vectors.
 """
@@ -25,6 +25,7 @@ import psutil
 
 from memory.document import Span
 from retrieval.onnx_embedder import OnnxEmbedder
+from retrieval.query import core
 from retrieval.searcher import Searcher
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,7 +69,7 @@ class MadeUpShelf:
     def chunk_texts(self, document_id: str) -> list[tuple[str, str]]:
         """Words drawn by their frequency."""
         rng, count = np.random.default_rng(int(document_id)), self.sizes[int(document_id)]
-        drawn = np.searchsorted(self.up_to, rng.random((count, 120)))
+        drawn = np.searchsorted(self.up_to, rng.random((count, 170)))
         return [
             ("", " ".join(self.words[w] for w in row))
             for row in np.minimum(drawn, len(self.words) - 1)
@@ -90,7 +91,7 @@ class Remembering:
 
     def __init__(self, embedder: OnnxEmbedder, queries: list[str]) -> None:
         self.name, self.dim, self.embed = embedder.name, embedder.dim, embedder.embed
-        self.known = {query: embedder.embed_query(query) for query in queries}
+        self.known = {q: embedder.embed_query(q) for query in queries for q in (query, core(query))}
 
     def embed_query(self, query: str):
         """The remembered vector."""
@@ -113,7 +114,7 @@ def prepare(texts: Path, file: Path) -> None:
             document = json.loads(line)
             words = document["text"].split()
             every += words
-            chunks += [" ".join(words[at : at + 120]) for at in range(0, len(words) - 60, 120)]
+            chunks += [" ".join(words[at : at + 170]) for at in range(0, len(words) - 85, 170)]
             questions += [q["question"] for q in document["questions"]]
     chosen = [chunks[place] for place in rng.permutation(len(chunks))[:1500]]
     asked = [questions[place] for place in rng.permutation(len(questions))[:QUERIES]]

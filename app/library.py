@@ -1,12 +1,9 @@
 """A library of documents: add, ask, read, search, list, show, rename, tag, delete."""
 
-import gc
 import shutil
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +14,10 @@ from agents.answer import Answer, Citation, cite
 from agents.desk import Desk, Scope
 from agents.steps import Reader, Step
 from app.conversations import Conversations
+from app.engines import Engines
 from app.ingest import Ingest
 from app.lookup import clean, find, readable
 from app.memories import memories_of
-from app.models import choose_model, open_embedder, open_model, paces
 from app.place import Place, locate_library
 from app.progress import OnProgress, silent
 from app.settings import Settings
@@ -32,8 +29,8 @@ from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, Librar
 from memory.job_book import JobBook
 from memory.memories import Memories
 from memory.store import Entry, Store
-from retrieval.types import Embedder, Passage, Pruner
-from serving.errors import MissingExtra, ModelNotFound
+from retrieval.types import Embedder, Passage
+from serving.errors import MissingExtra
 from serving.model import LanguageModel, Usage
 from serving.plugins import make, names
 
@@ -88,14 +85,10 @@ class Library:
         Raises:
             LibraryError: it cannot be opened.
         """
-        self.settings = settings or Settings()
-        self.place: Place = locate_library(place or self.settings.library, read_only=read_only)
+        settings = settings or Settings()
+        self.engines = Engines(settings, model=model, embedder=embedder)
+        self.place: Place = locate_library(place or settings.library, read_only=read_only)
         self.read_only = self.place.read_only
-        self._model = model
-        self._model_is_given = model is not None
-        self._model_used_at = 0.0
-        self._num_reading = 0
-        self._embedder = embedder
         self._lock = threading.RLock()
         self._documents: dict[str, Document] = {}
         self._store = Store(
@@ -128,9 +121,7 @@ class Library:
             if "_searcher" in self.__dict__:
                 self._searcher.close()
                 del self.__dict__["_searcher"]
-            if self._model is not None:
-                self._model.close()
-                self._model = None
+            self.engines.close()
             self._store.close()
 
     # ---- documents in ----------------------------------------------------------------------
@@ -439,12 +430,12 @@ class Library:
             document=self._document,
             model=self.model,
             embedder=self.embedder,
-            pruner=self._pruner,
+            pruner=self.engines.pruner,
             budget_tokens=budget_tokens or self.settings.budget_tokens or self.usual_budget,
-            tokens_per_s=self._pace,
+            tokens_per_s=self.engines.pace,
             memories=self.memories,
         )
-        with self._reading():
+        with self.engines.reading():
             yield from plan.read(desk, clean(question))
 
     def batch(
@@ -563,13 +554,24 @@ class Library:
     # ---- the parts, made when first needed -----------------------------------------------------
 
     @property
+    def settings(self) -> Settings:
+        """The settings in use."""
+        return self.engines.settings
+
+    @property
     def model(self) -> LanguageModel:
         """The language model."""
-        with self._lock:
-            self._model_used_at = time.monotonic()
-            if self._model is None:
-                self._model = open_model(self.settings)
-            return self._model
+        return self.engines.model
+
+    @property
+    def embedder(self) -> Embedder:
+        """The embedder."""
+        return self.engines.embedder
+
+    @property
+    def usual_budget(self) -> int:
+        """Tokens of document text in a prompt that suit the model."""
+        return self.engines.usual_budget
 
     def use(self, settings: Settings) -> None:
         """Takes other settings from now on; a question that is being answered keeps its model.
@@ -577,70 +579,24 @@ class Library:
         Raises:
             ModelNotFound: they name a model that is not there.
         """
-        chosen = choose_model(settings)
-        if chosen.kind == "file" and not Path(chosen.where).is_file():
-            raise ModelNotFound(f"there is no file {clean(chosen.where)}")
-        with self._lock:
-            self.settings = settings
-            self._model = None
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        with self._lock:
-            self._num_reading += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._num_reading -= 1
-                self._model_used_at = time.monotonic()
+        self.engines.use(settings)
 
     def rest(self, idle_s: float) -> bool:
         """Gives the language model's memory back where nobody has asked for so long.
 
         The next question opens it again, which takes seconds. A model that was handed in stays.
 
+        Args:
+            idle_s: Seconds.
+
         Returns:
             Whether it was given back now.
         """
-        with self._lock:
-            if self._model is None or self._model_is_given or self._num_reading:
-                return False
-            if time.monotonic() - self._model_used_at < idle_s:
-                return False
-            # Not closed: whoever took it from ``model`` may still be at it.
-            self._model = None
-        gc.collect()
-        return True
+        return self.engines.rest(idle_s)
 
     def without_vectors(self) -> int:
         """How many documents have no vectors by the embedder in use."""
         return len(self._store.without_vectors(self.settings.embedder))
-
-    @property
-    def embedder(self) -> Embedder:
-        """The embedder."""
-        with self._lock:
-            if self._embedder is None:
-                self._embedder = open_embedder(self.settings)
-            return self._embedder
-
-    @property
-    def usual_budget(self) -> int:
-        """Tokens of document text in a prompt that suit the model."""
-        return {"tiny": 400, "small": 700, "large": 4_000}[self.model.ability]
-
-    @property
-    def _pace(self) -> float:
-        measured = paces(self.settings).get(self.model.name)
-        return measured.prompt_tokens_per_s if measured else 0.0
-
-    @cached_property
-    def _pruner(self) -> Pruner | None:
-        if self.settings.pruner == "none":
-            return None
-        pruner: Pruner = make("retrieval.pruners", self.settings.pruner)
-        return pruner
 
     @cached_property
     def _searcher(self) -> "Searcher":

@@ -8,6 +8,7 @@ import pytest
 
 from agents.answer import Answer
 from agents.steps import Assembled, Confirmed, Drafted, Searched, Verified
+from app.engines import Engines
 from memory.errors import (
     DocumentError,
     DocumentNotFound,
@@ -282,9 +283,9 @@ def test_a_model_that_nobody_asks_is_let_go_and_comes_back(opened, lamp, monkeyp
         models.append(ScriptedLLM(["The Petrel sank."] * 3))
         return models[-1]
 
-    monkeypatch.setattr("app.library.open_model", open_another)
+    monkeypatch.setattr("app.engines.open_model", open_another)
     library = opened()
-    library._model, library._model_is_given = None, False
+    library.engines = Engines(library.settings, model=None, embedder=library.embedder)
     library.add(lamp)
     steps = library.read("What sank?", reader="oprag")
     next(steps)

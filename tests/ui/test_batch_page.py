@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.batch_orders import latest_answers, result_file
+from app.engines import Engines
 from app.job_run import run_job
 from app.owner import new_owner
 from serving.scripted import ScriptedLLM
@@ -22,7 +23,8 @@ def draw() -> None:
 
 @pytest.fixture
 def page(library):
-    library._model = ScriptedLLM(["The Petrel sank."] * 4)
+    model = ScriptedLLM(["The Petrel sank."] * 4)
+    library.engines = Engines(library.settings, model=model, embedder=library.embedder)
     library.add(b"The schooner Petrel struck the reef in March and sank.", name="lamp.txt")
     return AppTest.from_function(draw, default_timeout=20).run()
 

@@ -10,7 +10,7 @@ from app.batch.journal import Journal
 from app.batch.output import check_output, journal_path, write_output
 from app.batch.questions import Row, Survey, questions, survey
 from app.batch.report import Report, summed
-from app.batch.run import Event, Runner
+from app.batch.run import Event, Runner, Terms
 from app.batch.settings import agree
 from app.batch.templates import each_document
 from app.batch.throttle import Throttle
@@ -152,9 +152,7 @@ class Batch:
         runner = Runner(
             library=self.library,
             journal=self._journal,
-            documents=self.documents,
-            reader=self.reader,
-            budget_tokens=self.budget_tokens,
+            terms=Terms(self.documents, self.reader, self.budget_tokens),
             throttle=Throttle(most=self.most_at_once),
         )
         try:

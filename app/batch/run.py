@@ -3,16 +3,16 @@
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from agents.answer import Answer
 from agents.steps import Step
-from app.batch.journal import Journal
 from app.batch.plan import planned
 from app.batch.questions import Row
+from app.batch.tally import Tally
 from app.batch.throttle import Throttle
 from app.library import Library
 from app.present import answer_json
@@ -78,6 +78,35 @@ class _Stopped(Exception):
     """The batch was stopped; the row is as if it had never been begun."""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How rows are asked; it can be sent to another process.
+
+    Attributes:
+        documents: Ids, names or titles that rows without documents of their own ask; None asks
+            all.
+        reader: Of rows that name none; None takes the settings' one.
+        budget_tokens: Likewise; None takes the usual one.
+    """
+
+    documents: tuple[str, ...] | None = None
+    reader: str | None = None
+    budget_tokens: int | None = None
+
+
+class Keeper(Protocol):
+    """Takes answers: a ``Journal``, or what sends them to one."""
+
+    @property
+    def status(self) -> Tally:
+        """Of each row that is finished, by its number."""
+        ...
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Keeps a row; see ``Journal.add``."""
+        ...
+
+
 @dataclass(slots=True)
 class Runner:
     """Answers rows and keeps each answer.
@@ -85,20 +114,15 @@ class Runner:
     Attributes:
         library: Whose documents are asked.
         journal: Where answers are kept.
-        documents: Ids, names or titles that rows without documents of their own ask; None asks
-            all.
-        reader: Of rows that name none; None takes the settings' one.
-        budget_tokens: Likewise; None takes the usual one.
+        terms: How rows are asked.
         throttle: How many rows at a time.
         in_order: Ask rows as they stand in the file, not grouped by document.
         waits_s: How long to wait for what has gone away, time after time.
     """
 
     library: Library
-    journal: Journal
-    documents: tuple[str, ...] | None = None
-    reader: str | None = None
-    budget_tokens: int | None = None
+    journal: Keeper
+    terms: Terms = Terms()
     throttle: Throttle = field(default_factory=Throttle)
     in_order: bool = False
     waits_s: tuple[float, ...] = _WAITS_S
@@ -177,13 +201,13 @@ class Runner:
     def _read(self, row: Row) -> Answer:
         steps: Iterator[Step] = self.library.read(
             row.question,
-            documents=row.documents or self.documents,
-            reader=row.reader or self.reader,
-            budget_tokens=row.budget_tokens or self.budget_tokens,
+            documents=row.documents or self.terms.documents,
+            reader=row.reader or self.terms.reader,
+            budget_tokens=row.budget_tokens or self.terms.budget_tokens,
         )
         for step in steps:
             if self._stop.is_set():
                 raise _Stopped
             if isinstance(step, Answer):
                 return step
-        raise TypeError(f"the reader {row.reader or self.reader!r} ended without an answer")
+        raise TypeError(f"the reader {row.reader or self.terms.reader!r} ended without an answer")

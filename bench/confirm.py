@@ -3,11 +3,12 @@
     python bench/confirm.py [--half held-out] [--questions 10] [--minutes 30]
 
 Each question of a set is read three times under one budget: with the passages that a search finds
-("present", where they hold evidence), with those that hold evidence taken away ("removed": the
-hardest case, the rest of the same document is still there), and with the passages of another
-document ("stranger"). Questions that the set marks as unanswerable are a fourth kind. Reports the
-share that the model refuses by itself, and with ``agents.confirming`` after it; the bounds there
-were set on the half "tune". Answers are kept as lines of a file, so that the same command goes on.
+("present", where what is read holds all the evidence), with those that hold evidence taken away
+("removed": the hardest case, the rest of the same document is still there), and with the passages
+of another document ("stranger"). Questions that the set marks as unanswerable are a fourth kind.
+Reports the share that the model refuses by itself, and with ``agents.confirming`` after it; the
+bounds there were set on the half "tune". Answers are kept as lines of a file, so that the same
+command goes on.
 """
 
 import argparse
@@ -109,6 +110,11 @@ def _touches(span: Span, evidence: tuple[Span, ...]) -> bool:
     return any(span.start < e.end and e.start < span.end for e in evidence)
 
 
+def holds_all(spans: list[Span], evidence: tuple[Span, ...]) -> bool:
+    """Whether every piece of evidence is touched: a question of two hops needs both."""
+    return bool(evidence) and all(_touches(piece, tuple(spans)) for piece in evidence)
+
+
 def ask(
     model: LanguageModel,
     embedder: CachedEmbedder,
@@ -118,14 +124,7 @@ def ask(
     budget: int,
 ) -> dict:
     """What comes of it, and whether evidence stood in what was read."""
-    whole = [[Span(0, p.span.end - p.span.start)] for p in passages]
-    context = assemble(
-        excerpts(passages, whole),
-        {document.id: document},
-        budget_tokens=budget,
-        count_tokens=model.count_tokens,
-    )
-    spans = [span for piece in context.pieces for span in piece.spans]
+    text, spans = reading(model, document, passages, budget)
     desk = Desk(
         documents=(document.id,),
         search=lambda _query, _top_k: passages,
@@ -136,7 +135,7 @@ def ask(
         budget_tokens=budget,
         memories=None,  # this reads passages alone
     )
-    basis = Basis(context.text, [(document.id, span) for span in spans], passages)
+    basis = Basis(text, [(document.id, span) for span in spans], passages)
     answering = Answering("confirm", time.perf_counter())
     steps = list(answering.answer(desk, question.text, basis))
     answer = next(step for step in steps if isinstance(step, Answer))
@@ -145,7 +144,7 @@ def ask(
     return {
         "question": question.text,
         "draft": drafted,
-        "evidence read": any(_touches(span, question.evidence) for span in spans),
+        "evidence read": holds_all(spans, question.evidence),
         "refused by the model": not answer.found and confirmed is None,
         "sureness": round(confirmed.sureness, 3) if confirmed else None,
         "refused": not answer.found,
@@ -153,8 +152,22 @@ def ask(
     }
 
 
+def reading(
+    model: LanguageModel, document: Document, passages: list[Passage], budget: int
+) -> tuple[str, list[Span]]:
+    """What the prompt shows of the passages, and where that stands in the document."""
+    whole = [[Span(0, p.span.end - p.span.start)] for p in passages]
+    context = assemble(
+        excerpts(passages, whole),
+        {document.id: document},
+        budget_tokens=budget,
+        count_tokens=model.count_tokens,
+    )
+    return context.text, [span for piece in context.pieces for span in piece.spans]
+
+
 def summary(rows: list[dict]) -> dict:
-    """Shares in per cent; "present" counts only where the search had found evidence."""
+    """Shares in per cent; "present" counts only where all the evidence was read."""
     report = {}
     for kind in ("present", "removed", "stranger", "marked"):
         some = [r for r in rows if r["kind"] == kind]

@@ -50,12 +50,14 @@ class Task:
         tokens: Of all documents in question.
         num_documents: How many they are.
         patience_s: How long the person will wait for the reading.
+        gists_kept: Whether their gist memories have been made, so that they cost no call.
     """
 
     kind: Kind
     tokens: int
     num_documents: int
     patience_s: float
+    gists_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,8 @@ def route(task: Task, machine: Machine) -> Route:
     A document that the model reads whole in good time is read whole. Else a look-up gets the usual
     budget, a question of several hops or two sides more of it (or an agent, with a model that can
     steer one), and a question about the whole document a reader that goes through it, as far as
-    the patience reaches.
+    the patience reaches. What is too long to be read now, but was told in short before, is
+    summarised from that.
     """
     room = machine.window - _REPLY_AND_TEMPLATE
     pace = machine.tokens_per_s or _GUESSED_PACE[machine.ability]
@@ -95,6 +98,9 @@ def route(task: Task, machine: Machine) -> Route:
         why = f"{_said(task)}; reading all of it takes about {_minutes(minutes)}"
         return Route(reader, machine.budget_tokens, why)
     too_long = f"{_said(task)}; reading all of it would take about {_minutes(minutes)}"
+    if task.kind == "summarise" and task.gists_kept:
+        budget = max(machine.budget_tokens, at_once)
+        return Route("gist", budget, f"{too_long}, and it has been told in short before")
     if task.kind == "summarise":
         parts = max(_LEAST_PARTS, int(affordable / _OVERHEAD / machine.budget_tokens))
         why = f"{too_long}, so it reads {parts} parts here and there"

@@ -16,6 +16,7 @@ from serving.plugins import make
 
 __all__ = ["AutoReader"]
 
+_MOST_TOLD_IN_SHORT = 3  # documents, as many as the reader gist takes in
 _MOST_MEASURED = 32  # documents; more are estimated from these
 
 
@@ -36,7 +37,9 @@ class AutoReader:
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
         """Routed, then the steps of the reader that was taken."""
         kind, usage = self._kind(desk, question)
-        task = Task(kind, _tokens(desk), len(desk.documents), self.patience_s)
+        task = Task(
+            kind, _tokens(desk), len(desk.documents), self.patience_s, _gists_kept(desk, kind)
+        )
         machine = Machine(
             ability=desk.model.ability,
             window=desk.model.context_window,
@@ -79,3 +82,11 @@ def _tokens(desk: Desk) -> int:
     some = desk.documents[:_MOST_MEASURED]
     tokens = sum(document_tokens(desk, desk.document(key)) for key in some)
     return round(tokens * len(desk.documents) / max(len(some), 1))
+
+
+def _gists_kept(desk: Desk, kind: Kind) -> bool:
+    """Whether all has been told in short before; looked up only where it may matter."""
+    few = len(desk.documents) <= _MOST_TOLD_IN_SHORT
+    if kind != "summarise" or not few or desk.memories.options.gists == "extract":
+        return False
+    return all(desk.memories.num_calls(key, tree=False) == 0 for key in desk.documents)

@@ -7,6 +7,7 @@ from agents.question_kind import KINDS
 from agents.readers.auto import AutoReader
 from agents.routing import Machine, Task, route
 from agents.steps import Degraded, Noted, Routed
+from memory.memories import finished
 
 SLOW = Machine(ability="small", window=8_192, tokens_per_s=30.0, budget_tokens=700)
 FAST = Machine(ability="large", window=32_768, tokens_per_s=3_000.0, budget_tokens=4_000)
@@ -37,6 +38,25 @@ def test_what_fits_the_budget_is_read_whole(kind, machine):
 def test_a_novel_is_read_as_far_as_the_patience_reaches(kind, slow, fast):
     assert taken(kind, 110_000, SLOW).reader == slow
     assert taken(kind, 110_000, FAST).reader == fast
+
+
+def test_what_was_told_in_short_before_is_summarised_from_that():
+    short = route(Task("summarise", 110_000, 1, 300.0, gists_kept=True), SLOW)
+    assert short.reader == "gist"
+    assert short.budget_tokens == 4_000
+    assert "told in short before" in short.why
+    read = route(Task("summarise", 110_000, 1, 7_200.0, gists_kept=True), SLOW)
+    assert read.reader == "margins"  # there is time for reading all of it
+
+
+def test_a_kept_memory_is_seen():
+    lamp = document_of("The Lamp", SENTENCE * 100)
+    desk = desk_of(ObligingLLM(), lamp)
+    reader = AutoReader(patience_s=30)
+    assert next(iter(reader.read(desk, "Summarise the tale."))).reader.startswith("margins")
+    finished(desk.memories.gists(lamp.id))
+    assert next(iter(reader.read(desk, "Summarise the tale."))).reader == "gist"
+    assert next(iter(reader.read(desk, "Who rowed out?"))).reader == "oprag"
 
 
 def test_a_patient_person_gets_the_whole_novel_read():

@@ -22,7 +22,7 @@ from agents.support import Evidence, Supporter
 from memory.document import Span
 from memory.sentences import sentences
 from retrieval.types import Passage
-from serving.model import Completion, Message, Usage
+from serving.model import Ability, Completion, Message, Usage
 
 MAX_QUESTION_CHARS = 4_000
 """What of a question goes into a prompt; searching bounds its query by itself."""
@@ -169,7 +169,7 @@ class Answering:
     def _draft(self, desk: Desk, question: str, basis: Basis) -> Generator[Step, None, Completion]:
         stream = desk.model.stream(
             _prompt(desk, basis.text, question),
-            max_tokens=self.max_tokens or (600 if desk.model.ability == "large" else 96),
+            max_tokens=self.max_tokens or _usual_tokens(desk.model.ability, question),
         )
         try:
             while True:
@@ -218,10 +218,23 @@ class Answering:
 
 def _prompt(desk: Desk, passages: str, question: str) -> list[Message]:
     return render(
-        "answer-large" if desk.model.ability == "large" else "answer-small",
+        _template(desk.model.ability, question),
         passages=fenced(passages),
         question=question[:MAX_QUESTION_CHARS],
     )
+
+
+def _template(ability: Ability, question: str) -> str:
+    if ability == "large":
+        return "answer-large"
+    several = kind_of(question)[0] in ("summarise", "compare")
+    return "answer-small-whole" if several else "answer-small"
+
+
+def _usual_tokens(ability: Ability, question: str) -> int:
+    if ability == "large":
+        return 600
+    return 96 if kind_of(question)[0] in ("look-up", "multi-hop", "count") else 240
 
 
 def _evidence(desk: Desk, basis: Basis) -> list[Evidence]:

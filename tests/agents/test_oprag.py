@@ -165,3 +165,17 @@ def test_an_invented_quotation_is_named():
         OpragReader().read(desk(ScriptedLLM([reply]), passages(4, 3)), "Who was captain?")
     )[-1]
     assert answer.unsupported == ("the captain drank all the whale oil himself",)
+
+
+@pytest.mark.parametrize(
+    ("question", "asks_for"),
+    [
+        ("Who was the captain?", "in one short sentence"),
+        ("Summarise the tale.", "in two to five short sentences"),
+        ("Compare Mira and Joss.", "in two to five short sentences"),
+    ],
+)
+def test_a_small_model_is_asked_for_as_much_as_the_question_wants(question, asks_for):
+    model = ScriptedLLM(["Orlov."])
+    list(OpragReader().read(desk(model, passages(4, 0, 2)), question))
+    assert asks_for in model.seen[0][-1].content

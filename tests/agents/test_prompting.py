@@ -4,7 +4,7 @@ from agents.prompting import render
 
 
 def test_the_document_comes_before_the_question():
-    for name in ("answer-small", "answer-large"):
+    for name in ("answer-small", "answer-small-whole", "answer-large"):
         one = render(name, passages="THE PASSAGES", question="first?")
         two = render(name, passages="THE PASSAGES", question="second?")
         assert [m.role for m in one] == ["system", "user"]

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import date
 from functools import cache
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,11 @@ def main() -> None:
 
 
 def ask_all(options: argparse.Namespace, ends: float, folder: Path) -> None:
-    """Asks what has no row yet, question by question so that an early end leaves a fair sample."""
+    """Asks what has no row yet, document by document so that an early end leaves a fair sample.
+
+    Within a document a reader answers all its questions before the next reader begins, so that each
+    has the prefix cache that it would have in use.
+    """
     settings = Settings()
     model, embedder = open_model(settings), open_embedder(settings)
     known = set()
@@ -86,8 +91,9 @@ def ask_all(options: argparse.Namespace, ends: float, folder: Path) -> None:
                     for key, source in sources.items()
                 }
                 titles(library, ids, sources)
-                for question in asked:
-                    for reader in options.readers.split(","):
+                readers = options.readers.split(",")
+                for _, some in groupby(asked, lambda each: each.document):
+                    for reader, question in product(readers, list(some)):
                         key = (name, question.id, reader, options.budget)
                         if key in known or time.monotonic() > ends:
                             continue

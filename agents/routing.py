@@ -18,6 +18,9 @@ _REPLY_AND_TEMPLATE = 1_000  # tokens of a window that are not the document's
 _COMFORTABLE = {"tiny": 1_000, "small": 4_000, "large": 1_000_000}
 """Tokens of text from which a model still finds what matters in one prompt."""
 _GUESSED_PACE = {"tiny": 60.0, "small": 30.0, "large": 1_000.0}
+_SHORT = 3
+"""Budgets of text that are read whole rather than searched: what a search misses of a short text
+costs more than reading it does, and the next question finds it in the prefix cache."""
 _WIDE = 2
 _WIDEST = 6
 _OVERHEAD = 1.4  # a part costs its text, the instructions around it, and a note
@@ -72,7 +75,8 @@ class Route:
 def route(task: Task, machine: Machine) -> Route:
     """The reader that fits.
 
-    A document that the model reads whole in good time is read whole. Else a look-up gets the usual
+    A short document is read whole, and a longer one where the question needs all of it and the
+    model reads that in good time. Else a look-up gets the usual
     budget, a question of several hops or two sides more of it (or an agent, with a model that can
     steer one), and a question about the whole document a reader that goes through it, as far as
     the patience reaches. What is too long to be read now, but was told in short before, is
@@ -83,7 +87,7 @@ def route(task: Task, machine: Machine) -> Route:
     affordable = int(pace * task.patience_s)
     needs_all = task.kind in ("summarise", "count", "list")
     at_once = min(room, affordable, _COMFORTABLE[machine.ability])
-    if task.tokens <= (at_once if needs_all else min(at_once, machine.budget_tokens)):
+    if task.tokens <= (at_once if needs_all else min(at_once, _SHORT * machine.budget_tokens)):
         return Route("full", task.tokens, f"{_said(task)}; all {task.tokens:,} tokens fit")
     if task.kind == "look-up":
         return Route("oprag", machine.budget_tokens, f"{_said(task)}; one place will answer it")

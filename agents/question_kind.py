@@ -143,7 +143,7 @@ _REPORTED = _any(  # "he said that": no thing described by another
     r"mention\w*|is|was|doubt|sure|given|all) that\b|\bof the following\b"
 )
 _ASKS = _any(
-    r"^(?:\W*\w+){0,3}?\W*\b(?:who|whom|whose|what|which|where|when|why|how|is|are|was|were|did|"
+    r"^(?:\W*\w++){0,3}?\W*\b(?:who|whom|whose|what|which|where|when|why|how|is|are|was|were|did|"
     r"does|do|if|name|in|of|by|from)\b"
 )
 _CHAIN = _any(

@@ -38,7 +38,19 @@ def batch(
     report: Annotated[
         Path | None, typer.Option(help="Also write what it came to: a .html or .json file.")
     ] = None,
-    at_once: Annotated[int, typer.Option(help="Rows at a time, at most.")] = 64,
+    at_once: Annotated[
+        int, typer.Option(min=1, help="Rows at a time, at most; with --on, of each worker.")
+    ] = 64,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="CLUSTER",
+            help="Spread over Ray: 'local' for this machine, 'auto', HOST:PORT or ray://HOST:PORT.",
+        ),
+    ] = "",
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes that answer, with --on; 0: as many as fit.")
+    ] = 0,
 ) -> None:
     """Answer a file of questions. Run it again to go on where it was ended."""
     from app.batch.batch import Batch
@@ -63,6 +75,8 @@ def batch(
             retry_failed=retry_failed and not dry_run,  # a dry run leaves all answers there
             redo=redo and not dry_run,
             most_at_once=at_once,
+            on=on,
+            workers=workers,
         ) as run,
     ):
         if dry_run:

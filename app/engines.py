@@ -38,6 +38,7 @@ class Engines:
         self._used_at = 0.0
         self._num_reading = 0
         self._embedder = embedder
+        self._embedder_is_given = embedder is not None
         self._lock = threading.RLock()
 
     def close(self) -> None:
@@ -46,6 +47,11 @@ class Engines:
             if self._model is not None:
                 self._model.close()
                 self._model = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the model or the embedder was handed in, so that no settings name it."""
+        return self._is_given or self._embedder_is_given
 
     @property
     def model(self) -> LanguageModel:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from app.batch.estimate import Estimate, estimate
 from app.batch.journal import Journal
@@ -17,6 +17,9 @@ from app.batch.throttle import Throttle
 from app.library import Library
 from app.models import paces
 from serving.plugins import make
+
+if TYPE_CHECKING:
+    from app.batch.spread import Spread
 
 _CONFIRMED = 2  # calls of one answer of a small model: the draft, and whether it stands
 
@@ -42,7 +45,9 @@ class Batch:
         limit: Ask the first so many rows only; 0 asks all.
         retry_failed: Rows that failed before are asked again.
         redo: Answers made with other settings are thrown away; else that is an error.
-        most_at_once: Rows that are asked at a time, at most.
+        most_at_once: Rows that are asked at a time, at most; on a cluster by each worker.
+        on: A cluster to be asked on, see ``app.batch.ray_cluster.joined``; else in this process.
+        workers: Processes that answer there; 0 takes as many as there is room for.
     """
 
     library: Library
@@ -57,6 +62,8 @@ class Batch:
     retry_failed: bool = False
     redo: bool = False
     most_at_once: int = 64
+    on: str = ""
+    workers: int = 0
     _survey: Survey = field(init=False)
     _journal: Journal = field(init=False)
     _keys: tuple[str, ...] = field(init=False)
@@ -149,16 +156,25 @@ class Batch:
 
         The answer file is whole at the end, and also where the run is stopped.
         """
-        runner = Runner(
-            library=self.library,
-            journal=self._journal,
-            terms=Terms(self.documents, self.reader, self.budget_tokens),
-            throttle=Throttle(most=self.most_at_once),
-        )
         try:
-            yield from runner.run(self._rows())
+            yield from self._runner().run(self._rows())
         finally:
             write_output(self._journal, self.out, in_order=self.in_order)
+
+    def _runner(self) -> "Runner | Spread":
+        terms = Terms(self.documents, self.reader, self.budget_tokens)
+        if not self.on:
+            return Runner(self.library, self._journal, terms, Throttle(most=self.most_at_once))
+        from app.batch.spread import Spread
+
+        return Spread(
+            library=self.library,
+            journal=self._journal,
+            terms=terms,
+            on=self.on,
+            workers=self.workers,
+            most_at_once=self.most_at_once,
+        )
 
     def _rows(self) -> Iterator[Row]:
         for row in self._every_row():

@@ -4,7 +4,8 @@ GistreeError
 └── BatchError
     ├── BadQuestions      the question file cannot be used
     ├── BatchChanged      the output was made with other questions or settings
-    └── OutputNotWritable the output cannot be written
+    ├── OutputNotWritable the output cannot be written
+    └── ClusterFailed     no such cluster, or it cannot do the work
 """
 
 from serving.errors import GistreeError
@@ -24,3 +25,7 @@ class BatchChanged(BatchError):
 
 class OutputNotWritable(BatchError):
     """The output cannot be written."""
+
+
+class ClusterFailed(BatchError):
+    """There is no such cluster, or it cannot do the work; finished rows are kept."""

@@ -1,0 +1,117 @@
+"""A batch spread over the workers of a cluster; each answer comes back to the one journal."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.batch.errors import ClusterFailed
+from app.batch.journal import Journal
+from app.batch.piece_worker import Errand, GaveUp
+from app.batch.pieces import about, pieces
+from app.batch.plan import planned
+from app.batch.questions import Row
+from app.batch.ray_cluster import Cluster, joined
+from app.batch.run import Event, RowDone, Terms
+from app.library import Library
+from app.models import ChosenModel, choose_model
+
+_PIECES_AT_ONCE = 1_000
+"""That are held in memory."""
+_OF_A_MACHINE = ("models", "threads", "keep_model_s", "library")
+"""Settings that another machine has its own of."""
+
+
+@dataclass(slots=True)
+class Spread:
+    """Has rows answered on a cluster and keeps each answer, as ``Runner`` does in this process.
+
+    Attributes:
+        library: Whose documents are asked; each worker opens it for itself.
+        journal: Where answers are kept.
+        terms: How rows are asked.
+        on: The cluster, see ``joined``.
+        workers: Processes that answer; 0 takes as many as the cluster has processors for.
+        most_at_once: Rows that each of them asks at a time, at most.
+        join: Joins the cluster.
+    """
+
+    library: Library
+    journal: Journal
+    terms: Terms
+    on: str
+    workers: int = 0
+    most_at_once: int = 64
+    join: Callable[[str], AbstractContextManager[Cluster]] = joined
+
+    def run(self, rows: Iterable[Row]) -> Iterator[Event]:
+        """Answers the rows that the journal does not have. Closing the iterator stops the work.
+
+        Raises:
+            ClusterFailed: there is no such cluster, or it or a worker cannot go on.
+            StorageFull: the answers cannot be kept; those before are.
+        """
+        cut = pieces(planned((r for r in rows if r.number not in self.journal.status), about))
+        first = next(cut, None)
+        if first is None:
+            return
+        cut = chain([first], cut)
+        if self.library.engines.is_given:
+            raise ClusterFailed(
+                "this library was opened with a model or an embedder of its own, which cannot be "
+                "taken to other processes; name them in the settings"
+            )
+        chosen = choose_model(self.library.settings)
+        self.library.rest(0)  # this process answers nothing itself
+        with self.join(self.on) as cluster:
+            cpus = cluster.cpus_of_least if chosen.kind == "file" else 1
+            errand = self._errand(cluster, chosen, cpus)
+            workers = self.workers or max(cluster.cpus // cpus, 1)
+            while part := list(islice(cut, _PIECES_AT_ONCE)):
+                said = cluster.answers(part, errand, workers=min(workers, len(part)), cpus=cpus)
+                for one in said:
+                    if isinstance(one, GaveUp):
+                        raise ClusterFailed(one.why)
+                    if isinstance(one.event, RowDone) and one.line is not None:
+                        if one.event.row.number in self.journal.status:
+                            continue  # its worker was lost after it; another one did it again
+                        self.journal.add(one.line)
+                    yield one.event
+
+    def _errand(self, cluster: Cluster, chosen: ChosenModel, cpus: int) -> Errand:
+        """What workers are told.
+
+        Raises:
+            ClusterFailed: they could not reach the library or the model.
+        """
+        library = self.library
+        if not cluster.is_here:
+            if library.place.url.get_backend_name() == "sqlite":
+                raise ClusterFailed(
+                    f"{library.place} lies on this machine, and the workers do not; keep the "
+                    "library in PostgreSQL: --library postgresql://HOST/NAME"
+                )
+            if chosen.kind == "server" and urlsplit(chosen.where).hostname in (
+                *("localhost", "127.0.0.1", "::1"),
+            ):
+                raise ClusterFailed(
+                    f"{chosen.where} is another server on each machine of the cluster; name the "
+                    "model's server as all of them reach it: GISTREE_MODEL=http://HOST:8000"
+                )
+        settings: dict[str, Any] = library.settings.model_dump(exclude=set(_OF_A_MACHINE))
+        settings["model"] = _named(chosen, here=cluster.is_here)
+        settings["threads"] = cpus
+        if cluster.is_here:
+            settings["models"] = library.settings.models
+        return Errand(library.place.address, settings, self.terms, self.most_at_once)
+
+
+def _named(chosen: ChosenModel, *, here: bool) -> str:
+    """The model as a setting that says the same on every machine."""
+    if chosen.kind == "server":
+        return f"{chosen.where}#{chosen.name}" if chosen.name else chosen.where
+    if chosen.kind == "langchain":
+        return chosen.name
+    return chosen.where if here or chosen.card is None else chosen.card.name

@@ -1,0 +1,159 @@
+"""A batch on a cluster, with a cluster that is this process."""
+
+import json
+import pickle
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from door import model_cache
+
+from app.batch.batch import Batch
+from app.batch.errors import ClusterFailed
+from app.batch.journal import Journal
+from app.batch.piece_worker import PieceWorker
+from app.batch.pieces import pieces
+from app.batch.questions import Row, questions
+from app.batch.ray_cluster import Cluster
+from app.batch.run import RowDone, Terms
+from app.batch.spread import Spread
+from app.library import Library
+from app.settings import Settings
+from serving.errors import MissingExtra
+
+
+class FakeCluster(Cluster):
+    """One worker, in this process."""
+
+    __slots__ = ()
+
+    def answers(self, pieces, errand, *, workers, cpus):
+        worker = PieceWorker(pickle.loads(pickle.dumps(errand)))
+        for piece in pieces:
+            for sent in worker({"piece": [pickle.dumps(piece)]}):
+                yield pickle.loads(sent["said"][0])
+
+
+class Stumbling(FakeCluster):
+    """Its worker is lost after two answers of each piece, and another one does the piece."""
+
+    __slots__ = ()
+
+    def answers(self, pieces, errand, *, workers, cpus):
+        for piece in pieces:
+            again = FakeCluster.answers(self, [piece[:2], piece], errand, workers=1, cpus=1)
+            yield from again
+
+
+HERE = FakeCluster(cpus=2, cpus_of_least=2, is_here=True, through_client=False)
+
+
+def joining(cluster):
+    @contextmanager
+    def join(on):
+        yield cluster
+
+    return join
+
+
+@pytest.fixture
+def library(tmp_path, lamp, well, model_server):
+    settings = Settings(
+        library=str(tmp_path / "library"), models=model_cache(), model=model_server.url
+    )
+    with Library(settings=settings) as library:
+        library.add(lamp)
+        library.add(well)
+        yield library
+
+
+@pytest.fixture
+def source(tmp_path):
+    rows = [
+        {"id": f"{name}{n}", "question": f"Which ship struck the reef, {n}?", "document": name}
+        for n in range(4)
+        for name in ("lamp.txt", "well.txt", "gone.txt")
+    ]
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def spread(library, source, out, cluster=HERE, **options):
+    """The events of a batch, and its rows as they were kept, without their times."""
+    with Journal(out) as journal:
+        run = Spread(library, journal, Terms(), "fake", join=joining(cluster), **options)
+        events = list(run.run(questions(source)))
+        return events, [{**row, "seconds": 0} for row in journal.rows()]
+
+
+def test_rows_are_cut_by_document_and_into_pieces_of_a_size():
+    rows = [Row(n, str(n), "?", ("a" if n < 5 else "b",)) for n in range(7)]
+    assert [[row.number for row in piece] for piece in pieces(rows, most=2)] == [
+        *([0, 1], [2, 3], [4]),
+        [5, 6],
+    ]
+
+
+def test_a_cluster_answers_as_this_process_does(library, source, tmp_path):
+    events, rows = spread(library, source, tmp_path / "spread.jsonl")
+    with Batch(library, source, tmp_path / "local.jsonl") as batch:
+        list(batch.run())
+    lines = (tmp_path / "local.jsonl").read_text(encoding="utf-8").splitlines()
+    local = [{**json.loads(line), "seconds": 0} for line in lines]
+    assert sorted(rows, key=lambda r: r["row"]) == sorted(local, key=lambda r: r["row"])
+    assert {row["status"] for row in rows if row["id"].startswith("gone")} == {"error"}
+    assert sum(event.usage.calls for event in events) > 0
+    assert all(isinstance(event, RowDone) for event in events)
+
+
+def test_what_a_lost_worker_had_answered_is_kept_once(library, source, tmp_path):
+    cluster = Stumbling(cpus=2, cpus_of_least=2, is_here=True, through_client=False)
+    events, rows = spread(library, source, tmp_path / "a.jsonl", cluster)
+    assert sorted(row["row"] for row in rows) == list(range(12))
+    assert len(events) == 12
+
+
+def test_what_is_finished_is_not_asked_again_and_no_cluster_is_joined_for_nothing(
+    library, source, tmp_path
+):
+    spread(library, source, tmp_path / "a.jsonl")
+    assert spread(library, source, tmp_path / "a.jsonl", cluster=None)[0] == []
+
+
+def test_workers_elsewhere_need_a_library_and_a_model_that_they_reach(
+    library, source, tmp_path, opened
+):
+    elsewhere = replace(HERE, is_here=False)
+    with pytest.raises(ClusterFailed, match="keep the library in PostgreSQL"):
+        spread(library, source, tmp_path / "a.jsonl", elsewhere)
+    library.place = replace(library.place, url=library.place.url.set(drivername="postgresql"))
+    with pytest.raises(ClusterFailed, match=r"127\.0\.0\.1.*GISTREE_MODEL=http://HOST"):
+        spread(library, source, tmp_path / "a.jsonl", elsewhere)
+    with pytest.raises(ClusterFailed, match="name them in the settings"):
+        spread(opened("Hm."), source, tmp_path / "b.jsonl")
+
+
+def test_a_worker_that_cannot_go_on_says_where_and_why(library, source, tmp_path):
+    class Broken(FakeCluster):
+        __slots__ = ()
+
+        def answers(self, pieces, errand, *, workers, cpus):
+            broken = replace(errand, library="postgresql://me:secret@127.0.0.1:9/books")
+            yield from FakeCluster.answers(self, pieces, broken, workers=1, cpus=1)
+
+    pytest.importorskip("psycopg", reason="needs the extra postgres")
+    cluster = Broken(cpus=2, cpus_of_least=2, is_here=True, through_client=False)
+    with pytest.raises(ClusterFailed, match=r"a worker on .* cannot go on: .*failed") as error:
+        spread(library, source, tmp_path / "a.jsonl", cluster)
+    assert "secret" not in str(error.value)
+
+
+def test_without_ray_it_says_what_to_install(library, source, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with (
+        Batch(library, source, tmp_path / "a.jsonl", on="local") as batch,
+        pytest.raises(MissingExtra, match=r"gistree\[ray\]"),
+    ):
+        list(batch.run())

@@ -50,7 +50,7 @@ format: .venv-test/ready  ## Put the code in its form
 .venv-extras/ready: pyproject.toml tests/constraints-extras.txt
 	$(PYTHON) -m venv .venv-extras
 	.venv-extras/bin/python $(PIP) --upgrade pip
-	.venv-extras/bin/python $(PIP) --constraint tests/constraints-extras.txt --editable '.[dev,sentence-transformers,provence,llama-index,langchain,mcp]' 'langchain-openai>=1,<2'
+	.venv-extras/bin/python $(PIP) --constraint tests/constraints-extras.txt --editable '.[dev,sentence-transformers,provence,llama-index,langchain,mcp,ray]' 'langchain-openai>=1,<2'
 	touch $@
 
 # vLLM's CPU build brings wheels of torchvision and its kin that do not load beside this torch.

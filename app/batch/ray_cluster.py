@@ -3,11 +3,15 @@
 import logging
 import os
 import pickle
+import secrets
 import socket
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from app.batch.errors import ClusterFailed
@@ -23,9 +27,12 @@ _SILENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns of a change to come
+    "RAY_BACKEND_LOG_LEVEL": "fatal",
 }
-_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Ray started here listens on 127.0.0.1 alone: whoever reaches its ports may run programs."""
+_HEAD = "node:__internal_head__"
+"""Resource of the one machine without which there is no cluster."""
+_REACH_S = 5.0  # Ray itself would knock for minutes
+_SHORT = "/tmp" if os.name == "posix" else None  # paths of sockets may have 103 letters
 _STORE_BYTES = 128 << 20  # of objects in memory: pieces and answers are small
 
 
@@ -71,7 +78,8 @@ class Cluster:
                     yield pickle.loads(said)
                 return
             # Ray's client cannot stream, so one who stands in the cluster hands on piece by piece.
-            relay = ray.remote(num_cpus=0)(_Relay).remote(packed, errand, workers, cpus)
+            there = ray.remote(num_cpus=0, resources={_HEAD: 0.001})(_Relay)
+            relay = there.remote(packed, errand, workers, cpus)
             while (said := ray.get(relay.take.remote())) is not None:
                 yield pickle.loads(said)
         except ray.exceptions.RayError as error:
@@ -113,7 +121,6 @@ def streamed(
             compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=1),
             # Half of what it uses, so that there is room for the workers of a machine that is lost.
             num_cpus=cpus / 2,
-            scheduling_strategy="SPREAD",
         )
         for block in answered.iter_batches(batch_size=None, prefetch_batches=0):
             yield from block["said"]
@@ -131,32 +138,91 @@ def joined(on: str) -> Iterator[Cluster]:
         MissingExtra: Ray is not installed.
         ClusterFailed: there is no such cluster.
     """
-    for name, value in (_SILENT | (_LOOPBACK if on == HERE else {})).items():
-        os.environ.setdefault(name, value)
+    with _environment(_SILENT | (_secluded() if on == HERE else {})):
+        ray = _imported()
+        if ray.is_initialized():
+            yield _seen(ray)
+            return
+        with tempfile.TemporaryDirectory(
+            prefix="gistree-", dir=_SHORT, ignore_cleanup_errors=True
+        ) as folder:
+            options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+            if on == HERE:
+                options |= {
+                    "include_dashboard": False,
+                    "object_store_memory": _STORE_BYTES,
+                    "_temp_dir": folder,
+                }
+            try:
+                _reach(on)
+                with _unsaid():
+                    ray.init(on, **options)
+            except (OSError, RuntimeError, ValueError) as error:
+                raise ClusterFailed(f"there is no cluster of Ray's at {on}: {error}") from error
+            try:
+                yield _seen(ray)
+            finally:
+                ray.shutdown()
+
+
+def _imported() -> Any:
+    """Ray and Ray Data, saying nothing but errors."""
     try:
-        import ray
-        import ray.data
+        with warnings.catch_warnings():
+            # Ray Data sets options of its own that it has given up.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import ray
+            import ray.data
+
+            ray.data.DataContext.get_current()
     except ModuleNotFoundError as error:
         raise MissingExtra("a batch on a cluster", "ray") from error
-    if ray.is_initialized():
-        yield _seen(ray)
-        return
-    with tempfile.TemporaryDirectory(prefix="gistree-", ignore_cleanup_errors=True) as folder:
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        if on == HERE:
-            options |= {
-                "include_dashboard": False,
-                "object_store_memory": _STORE_BYTES,
-                "_temp_dir": folder,
-            }
-        try:
-            ray.init(on, **options)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise ClusterFailed(f"there is no cluster of Ray's at {on}: {error}") from error
-        try:
-            yield _seen(ray)
-        finally:
-            ray.shutdown()
+    for name in ("ray", "ray.data"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    return ray
+
+
+def _reach(on: str) -> None:
+    """Whether somebody listens at a cluster's address; raises OSError."""
+    host, _, port = on.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
+
+
+@contextmanager
+def _unsaid() -> Iterator[None]:
+    """Drops what is written to standard error: Ray's core greets there before it can be told."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+@cache
+def _secluded() -> dict[str, str]:
+    """Environment of a Ray that others keep out of: who reaches its ports may run programs."""
+    return {
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on every system, it listens on 127.0.0.1 alone
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else it leaves one in the person's home
+    }
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """The environment with these values, where it has none of its own; what Ray adds goes too."""
+    before = {name for name in os.environ if name.startswith("RAY_")}
+    os.environ.update({name: value for name, value in values.items() if name not in before})
+    try:
+        yield
+    finally:
+        for name in [name for name in os.environ if name.startswith("RAY_")]:
+            if name not in before:
+                del os.environ[name]
 
 
 def _seen(ray: Any) -> Cluster:

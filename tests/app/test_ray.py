@@ -138,9 +138,7 @@ def test_ctrl_c_leaves_nothing_of_ray_and_the_same_command_goes_on_without_it(
 
 # Ray's own cluster for tests leaves files of its log open.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_node_that_is_lost_changes_nothing(
-    library, source, undisturbed, tmp_path, monkeypatch
-):
+def test_a_node_that_is_lost_changes_nothing(library, source, undisturbed, tmp_path, monkeypatch):
     """A cluster of two nodes that is spoken to from outside; one of them is killed."""
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     from ray.cluster_utils import Cluster

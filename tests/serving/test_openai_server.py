@@ -169,27 +169,61 @@ def test_vllm_counts_by_its_tokenizer_and_once(server, vllm):
     assert asked.body == {"model": "big", "prompt": "a lamp", "add_special_tokens": False}
 
 
-def test_vllm_scores_the_options_own_tokens(server, vllm):
-    server.say(
-        "/tokenize",
-        {"tokens": [21]},  # the options are counted first, to see that they fit
-        {"tokens": [22, 23]},
-        {"tokens": [1, 2, 3]},  # the prompt, to see that it fits
-        {"tokens": [1, 2, 3]},
-        {"tokens": [21]},
-        {"tokens": [22, 23]},
-    )
+TOKENS = (
+    {"tokens": [21]},  # the options are counted first, to see that they fit
+    {"tokens": [22, 23]},
+    {"tokens": [1, 2, 3]},  # the prompt, to see that it fits
+    {"tokens": [1, 2, 3]},
+    {"tokens": [21]},
+    {"tokens": [22, 23]},
+)
+
+
+def next_tokens(index, **likely):
+    by_token = {f"token_id:{name[1:]}": value for name, value in likely.items()}
+    return {"index": index, "logprobs": {"top_logprobs": [by_token]}}
+
+
+def test_vllm_is_asked_what_may_come_next_so_that_the_prompt_stays_in_its_cache(server, vllm):
+    server.say("/tokenize", *TOKENS)
+    first = {"choices": [next_tokens(0, _21=-2.0, _22=-0.5, _23=-8.0)]}
+    second = {"choices": [next_tokens(0, _21=-7.0, _22=-7.0, _23=-0.25)]}
+    spent = {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}
+    server.say("/v1/completions", first | {"usage": spent}, second | {"usage": spent})
+    choice = vllm.choose(ASK, ["tower", "by the sea"])
+    assert choice.log_probs == (-2.0, -0.75)
+    assert choice.usage == Usage(6, 4, 0, 1)
+    sent = [request.body for request in server.asked("/v1/completions")]
+    assert [body["prompt"] for body in sent] == [[[1, 2, 3]], [[1, 2, 3, 22]]]
+    assert all(body["logprob_token_ids"] == [21, 22, 23] for body in sent)
+
+
+def test_a_vllm_that_does_not_tell_scores_an_echo_and_is_not_asked_again(server, vllm):
+    server.say("/tokenize", *TOKENS, {"tokens": [1, 2, 3]})
+    overlooked = {"choices": [next_tokens(0, _9=-0.1)]}
     scored = [
         {"index": 1, "logprobs": {"token_logprobs": [None, -9, -9, -0.5, -0.25, -7]}},
         {"index": 0, "logprobs": {"token_logprobs": [None, -9, -9, -2.0, -7]}},
     ]
-    server.say("/v1/completions", {"choices": scored, "usage": {"prompt_tokens": 9}})
-    choice = vllm.choose(ASK, ["tower", "by the sea"])
-    assert vllm.dialect.scores_text
-    assert choice.log_probs == (-2.0, -0.75)
-    assert choice.best == 1
-    sent = server.asked("/v1/completions")[0].body
-    assert sent["prompt"] == [[1, 2, 3, 21], [1, 2, 3, 22, 23]]
+    echo = {"choices": scored, "usage": {"prompt_tokens": 9}}
+    server.say("/v1/completions", overlooked, echo, echo)
+    for _ in range(2):
+        choice = vllm.choose(ASK, ["tower", "by the sea"])
+        assert vllm.dialect.scores_text
+        assert choice.log_probs == (-2.0, -0.75)
+        assert choice.best == 1
+    sent = [request.body for request in server.asked("/v1/completions")]
+    assert ["echo" in body for body in sent] == [False, True, True]
+    assert sent[1]["prompt"] == [[1, 2, 3, 21], [1, 2, 3, 22, 23]]
+
+
+def test_vllm_scores_long_texts_by_an_echo(server, vllm):
+    long = list(range(100, 130))
+    server.say("/tokenize", {"tokens": long}, {"tokens": [7]}, {"tokens": [1]}, {"tokens": [1]})
+    server.answers["/tokenize"] += [Answer({"tokens": long}), Answer({"tokens": [7]})]
+    scored = [{"index": i, "logprobs": {"token_logprobs": [None] + [-1.0] * 31}} for i in range(2)]
+    server.say("/v1/completions", {"choices": scored})
+    assert vllm.choose(ASK, ["a long text", "b"]).log_probs == (-30.0, -1.0)
 
 
 def test_thinking_is_switched_off_where_the_server_knows_how(server, vllm):

@@ -21,7 +21,7 @@ QUESTION_FILES = ("jsonl", "csv", "parquet")
 
 def batch_folder(library: Library, batch: str) -> Path:
     """Where the files of a batch lie."""
-    return library.place.folder / "batches" / batch
+    return library.place.batches / batch
 
 
 def questions_file(library: Library, batch: str) -> Path:

@@ -7,7 +7,6 @@ could not be added; 130 interrupted.
 import logging
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,15 +63,17 @@ def _open(library: str | None, *, read_only: bool = False) -> "Library":
 
 @app.command()
 def add(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders.")],
+    paths: Annotated[list[str], typer.Argument(help="Files and folders, or their URLs.")],
     library: LibraryOption = None,
     password: Annotated[str | None, typer.Option(help="For encrypted files.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Put on each. May be repeated.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add documents. What is in the library already is not read again."""
+    from app.elsewhere import is_url
     from app.library import Failure
     from app.present import entry_json, problem_json
+    from app.remote_documents import add_from
     from app.terminal import err, plain, progress_bars, show_entry
     from memory.errors import DocumentError
     from serving.errors import MissingExtra
@@ -84,9 +85,13 @@ def add(
             lib.finish_interrupted(on_progress=show)
             for path in paths:
                 try:
-                    if os.path.isdir(path):
-                        more, less = lib.add_folder(
-                            path, password=password, tags=tag or (), on_progress=show
+                    if is_url(path) or os.path.isdir(path):
+                        more, less = (
+                            add_from(lib, path, password=password, tags=tag or (), on_progress=show)
+                            if is_url(path)
+                            else lib.add_folder(
+                                path, password=password, tags=tag or (), on_progress=show
+                            )
                         )
                         added += more
                         failed += less

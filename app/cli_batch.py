@@ -14,8 +14,10 @@ SOME_FAILED = 3
 
 
 def batch(
-    questions: Annotated[Path, typer.Argument(help="Questions: .jsonl, .csv or .parquet.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Answers: .jsonl, .csv or .parquet.")],
+    questions: Annotated[
+        str, typer.Argument(help="Questions: .jsonl, .csv or .parquet; a file or a URL.")
+    ],
+    out: Annotated[str, typer.Option("--out", "-o", help="Answers, likewise.")],
     library: LibraryOption = None,
     doc: DocOption = None,
     reader: Annotated[str | None, typer.Option(help="Reader, as for `gistree ask`.")] = None,
@@ -54,6 +56,7 @@ def batch(
 ) -> None:
     """Answer a file of questions. Run it again to go on where it was ended."""
     from app.batch.batch import Batch
+    from app.batch.remote import at_hand
     from app.batch.report import check_report, write_report
     from app.library import open_library
     from app.terminal import err
@@ -62,10 +65,11 @@ def batch(
         check_report(report)
     with (
         open_library(library) as lib,
+        at_hand(questions, out, keep=lib.place.batches, redo=redo, dry_run=dry_run) as (asked, to),
         Batch(
             library=lib,
-            source=questions,
-            out=out,
+            source=asked,
+            out=to,
             documents=tuple(doc) if doc else None,
             reader=reader,
             budget_tokens=budget,

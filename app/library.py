@@ -30,7 +30,7 @@ from memory.job_book import JobBook
 from memory.memories import Memories
 from memory.store import Entry, Store
 from retrieval.types import Embedder, Passage
-from serving.errors import MissingExtra
+from serving.errors import GistreeError, MissingExtra
 from serving.model import LanguageModel, Usage
 from serving.plugins import make, names
 
@@ -50,12 +50,12 @@ class Failure:
     """A file that could not be added, and why.
 
     Attributes:
-        path: The file.
+        path: The file, or its address.
         error: What happened, in words.
     """
 
-    path: Path
-    error: DocumentError | MissingExtra
+    path: Path | str
+    error: GistreeError
 
 
 class Library:
@@ -451,13 +451,14 @@ class Library:
         limit: int = 0,
         retry_failed: bool = False,
         redo: bool = False,
+        on: str = "",
         on_event: "Callable[[Event], None] | None" = None,
     ) -> "Totals":
         """Answers a file of questions; run again, it goes on where it was ended.
 
         Args:
-            source: Questions: .jsonl, .csv or .parquet; see ``app.batch.batch.Batch``, also for
-                what is not said here.
+            source: Questions: .jsonl, .csv or .parquet, a path or a URL; see
+                ``app.batch.batch.Batch``, also for what is not said here.
             out: Answers likewise.
             documents: Of rows that name none; all where not given.
             reader: Likewise.
@@ -467,28 +468,34 @@ class Library:
             limit: The first so many rows only; 0 for all.
             retry_failed: Rows that failed before are asked again.
             redo: Answers made with other settings are thrown away.
+            on: A cluster of Ray's that answers; else this process does.
             on_event: Told of every row that is done, and of waiting.
 
         Raises:
             BatchError: the questions or the output cannot be used, or settings have changed.
         """
         from app.batch.batch import Batch
+        from app.batch.remote import at_hand
         from app.batch.run import RowDone, Totals
 
         usage = Usage()
-        with Batch(
-            library=self,
-            source=Path(source),
-            out=Path(out),
-            documents=None if documents is None else tuple(documents),
-            reader=reader,
-            budget_tokens=budget_tokens,
-            each_document=each_document,
-            in_order=in_order,
-            limit=limit,
-            retry_failed=retry_failed,
-            redo=redo,
-        ) as batch:
+        with (
+            at_hand(source, out, keep=self.place.batches, redo=redo) as (questions, answers),
+            Batch(
+                library=self,
+                source=questions,
+                out=answers,
+                documents=None if documents is None else tuple(documents),
+                reader=reader,
+                budget_tokens=budget_tokens,
+                each_document=each_document,
+                in_order=in_order,
+                limit=limit,
+                retry_failed=retry_failed,
+                redo=redo,
+                on=on,
+            ) as batch,
+        ):
             for event in batch.run():
                 if isinstance(event, RowDone):
                     usage += event.usage

@@ -40,6 +40,11 @@ class Place:
         return self.folder / "index"
 
     @property
+    def batches(self) -> Path:
+        """Folder of the files of batches."""
+        return self.folder / "batches"
+
+    @property
     def address(self) -> str:
         """What opens the library again, in another process too; it may hold a password."""
         if (

@@ -17,6 +17,7 @@ from app.cli_mcp import mcp
 from app.cli_memory import memory
 from app.cli_models import models
 from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
+from app.cli_serve import serve
 from app.cli_ui import ui
 from serving.errors import GistreeError
 
@@ -39,6 +40,7 @@ app.command()(restore)
 app.command()(memory)
 app.command()(ui)
 app.command()(mcp)
+app.command()(serve)
 
 SOME_FAILED = 3
 INTERRUPTED = 130

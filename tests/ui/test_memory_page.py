@@ -54,7 +54,7 @@ def test_gists_stand_beside_their_places_and_foreign_text_is_text(library, tale,
     from serving.scripted import ScriptedLLM
 
     said = "The miller sold <b>flour</b> in Ansty."
-    monkeypatch.setattr(library, "_model", ScriptedLLM([said] * 60))
+    monkeypatch.setattr(library.engines, "_model", ScriptedLLM([said] * 60))
     tree = finished(library.memories.tree(tale.id))
     assert tree.usage.calls > 4
     calls = len(library.model.seen)
@@ -70,7 +70,7 @@ def test_the_job_makes_gists_and_tree(library, tale, monkeypatch):
     from app.tasks.remember import Remember
     from serving.scripted import ScriptedLLM
 
-    monkeypatch.setattr(library, "_model", ScriptedLLM(["The miller sold flour in Ansty."] * 60))
+    monkeypatch.setattr(library.engines, "_model", ScriptedLLM(["The miller sold flour in Ansty."] * 60))
     told = []
     ended = Remember("Tale", tale.id).run(library, told.append, "")
     assert "gists" in ended

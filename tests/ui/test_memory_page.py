@@ -70,9 +70,34 @@ def test_the_job_makes_gists_and_tree(library, tale, monkeypatch):
     from app.tasks.remember import Remember
     from serving.scripted import ScriptedLLM
 
-    monkeypatch.setattr(library.engines, "_model", ScriptedLLM(["The miller sold flour in Ansty."] * 60))
+    monkeypatch.setattr(
+        library.engines, "_model", ScriptedLLM(["The miller sold flour in Ansty."] * 60)
+    )
     told = []
     ended = Remember("Tale", tale.id).run(library, told.append, "")
     assert "gists" in ended
     assert told[-1].done == told[-1].total
     assert library.memories.num_calls(tale.id, tree=True) == 0
+
+
+def test_the_way_of_the_latest_question_is_lit(library, tale, monkeypatch):
+    from serving.scripted import ScriptedLLM
+
+    said = ["The miller sold 5 sacks of flour in 1802."]
+    monkeypatch.setattr(library.engines, "_model", ScriptedLLM(said * 90))
+    finished(library.memories.tree(tale.id))
+    assert "visited" not in html(shown())
+    talks = library.conversations
+    turn = talks.ask(talks.begin(), "How many sacks did the miller sell in 1802?", reader="tree")
+    assert talks.wait(turn.id, 30)
+    steps = talks.turn(turn.id).steps
+    assert any(step["step"] == "Walked" for step in steps)
+    page = shown()
+    assert "How many sacks" in page.selectbox[1].options[1]
+    lit = html(page)
+    assert "gt-lit" in lit
+    assert lit.count("<details open>") >= 1
+    page.selectbox[1].set_value("").run()
+    assert "gt-lit" not in html(page)
+    library.rename(tale.id, "Another")  # a visit stays with its document
+    assert "gt-lit" in html(shown())

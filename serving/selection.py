@@ -9,7 +9,7 @@ first tokens (StreamingLLM, arXiv:2309.17453), and a token must see its neighbou
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -74,6 +74,20 @@ class PrefillSelector(Protocol):
             block_size: Tokens of a block.
         """
         ...
+
+
+@runtime_checkable
+class PerLayer(Protocol):
+    """A selector that is another one in each layer of a model."""
+
+    def for_layer(self, layer: int, num_kv_heads: int) -> PrefillSelector | None:
+        """The selector of a layer; None: its attention is to stay dense."""
+        ...
+
+
+def layer_number(layer_name: str) -> int:
+    """A layer's number out of its name, such as "model.layers.7.self_attn.attn"."""
+    return next((int(part) for part in layer_name.split(".") if part.isdigit()), 0)
 
 
 def upper_bound(q: Tensor, key_min: Tensor, key_max: Tensor) -> Tensor:

@@ -21,6 +21,8 @@ from vllm.v1.attention.backends.cpu_attn import (
 )
 
 from serving.block_bounds import BlockBounds
+from serving.prefill_plan import Segments, cut, prefill_rows
+from serving.selection import PerLayer, PrefillSelector, layer_number
 from serving.sparse_plan import (
     Batch,
     Rows,
@@ -28,7 +30,6 @@ from serving.sparse_plan import (
     decode_seq_lens,
     dense_rows,
     joined,
-    prefill_rows,
     select_decode,
 )
 from serving.sparse_plugin import Attention, wanted
@@ -52,6 +53,7 @@ class _Step:
     batch: Batch
     same: tuple[int, ...]
     schedules: dict[bytes, Tensor] = field(default_factory=dict)
+    segments: dict[int, Segments] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
         self._attention: Attention = wanted()
         self._bounds: BlockBounds | None = None
         self._kept: _Kept | None = None
+        self._prefill: PrefillSelector | PerLayer | None = self._attention.prefill
         self.tokens_read = self.tokens_there = 0
         self._covered = (
             self.attn_type == AttentionType.DECODER
@@ -88,7 +91,12 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
             and self.kv_sharing_target_layer_name is None
         )
         if not self._covered:
-            _say_dense(self.attn_type, self.sliding_window, self.kv_cache_dtype)
+            _say_once(
+                "layers of type %s, window %s, cache %s stay dense",
+                self.attn_type,
+                self.sliding_window,
+                self.kv_cache_dtype,
+            )
 
     def do_kv_cache_update(
         self,
@@ -148,26 +156,35 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
             or self._bounds is None
             or not metadata.causal
             or metadata.dynamic_causal is not None
-            or _number(layer.layer_name) < self._attention.dense_layers
+            or layer_number(layer.layer_name) < self._attention.dense_layers
         ):
             return None
-        decode, prefill = self._attention.decode, self._attention.prefill
+        decode, prefill = self._attention.decode, self._of_layer(layer.layer_name)
         if metadata.max_query_len == 1:
             if decode is None or metadata.max_seq_len < self._attention.least(decode.budget):
                 return None
-            return self._decode(query, _step(metadata, kv_cache.shape[2]))
+            return self._decode_rows(query, _step(metadata, kv_cache.shape[2]))
         if prefill is None or metadata.max_seq_len < self._attention.least(prefill.budget):
             return None
-        return self._prefill(query, _step(metadata, kv_cache.shape[2]))
+        return self._prefill_rows(query, _step(metadata, kv_cache.shape[2]), prefill)
 
-    def _queries(self, query: Tensor, start: int, end: int) -> Tensor:
-        shape = (self.num_kv_heads, self.num_queries_per_kv, self.head_size)
-        return query[start:end].reshape(end - start, *shape).float() * self.scale
+    def _of_layer(self, layer_name: str) -> PrefillSelector | None:
+        """The prefill selector of this layer, made at the first call: only then is it known."""
+        if isinstance(self._prefill, PerLayer):
+            number = layer_number(layer_name)
+            self._prefill = self._prefill.for_layer(number, self.num_kv_heads)
+            if self._prefill is None:
+                _say_once(
+                    "prompts stay dense: the head patterns name no layer %s of %s KV heads",
+                    number,
+                    self.num_kv_heads,
+                )
+        return self._prefill
 
-    def _decode(self, query: Tensor, step: _Step) -> Rows:
+    def _decode_rows(self, query: Tensor, step: _Step) -> Rows:
         kept = self._kept
         if kept is None or kept.same != step.same or kept.steps >= self._attention.decode.reuse:
-            q = self._queries(query, 0, len(step.batch.seq_lens))
+            q = self._by_head(query[: len(step.batch.seq_lens)]).float() * self.scale
             selection = select_decode(self._attention.decode, step.batch, q, self._bounds)  # type: ignore[arg-type]
             rows = decode_rows(step.batch, selection, self.num_kv_heads)
             kept = self._kept = _Kept(step.same, rows, selection.counts, 0)
@@ -176,20 +193,35 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
         self._count(rows, step.batch)
         return rows
 
-    def _prefill(self, query: Tensor, step: _Step) -> Rows:
-        batch, selector = step.batch, self._attention.prefill
+    def _prefill_rows(self, query: Tensor, step: _Step, selector: PrefillSelector) -> Rows:
+        batch, heads = step.batch, self.num_kv_heads
         parts = []
         for request, (start, end) in enumerate(
             zip(batch.query_starts[:-1], batch.query_starts[1:], strict=True)
         ):
             if end - start == 1 or batch.seq_lens[request] < self._attention.least(selector.budget):
-                parts.append(dense_rows(batch, request, self.num_kv_heads))
+                parts.append(dense_rows(batch, request, heads))
                 continue
-            q = self._queries(query, start, end)
-            parts.append(prefill_rows(selector, batch, request, q, self._bounds))  # type: ignore[arg-type]
+            if request not in step.segments:
+                step.segments[request] = cut(batch, request, selector.segment, heads)
+            parts.append(
+                prefill_rows(
+                    selector,
+                    batch,
+                    request,
+                    self._by_head(query[start:end]),
+                    self._bounds,  # type: ignore[arg-type]
+                    segments=step.segments[request],
+                    scale=self.scale,
+                )
+            )
         rows = joined(parts)
         self._count(rows, batch)
         return rows
+
+    def _by_head(self, query: Tensor) -> Tensor:
+        """[num_tokens, num_kv_heads, group_size, head_dim]."""
+        return query.view(-1, self.num_kv_heads, self.num_queries_per_kv, self.head_size)
 
     def _count(self, rows: Rows, batch: Batch) -> None:
         """Each query counts the tokens before it in its row, and in its whole sequence."""
@@ -214,9 +246,12 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
         group, dim = self.num_queries_per_kv, self.head_size
         one_head = kv_cache.view(num_blocks * heads, 1, block_size * 2, -1)
         key_cache, value_cache = one_head.chunk(2, dim=2)
-        every = query[: metadata.num_actual_tokens].view(-1, heads, group, dim)
-        asked = every[rows.tokens, rows.heads]
-        said = torch.empty_like(asked)
+        asked = query[: metadata.num_actual_tokens].reshape(-1, group, dim)
+        answer = output[: metadata.num_actual_tokens].view(-1, group, dim)
+        said = answer
+        if rows.places is not None:
+            asked = asked.index_select(0, rows.places)
+            said = torch.empty_like(asked)
         ops.cpu_attention_with_kv_cache(
             query=asked,
             key_cache=key_cache,
@@ -237,9 +272,11 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
             v_scale=layer._v_scale_float,
             kv_cache_dtype=self.kv_cache_dtype,
         )
-        output[: metadata.num_actual_tokens].view(-1, heads, group, dim)[
-            rows.tokens, rows.heads
-        ] = said
+        if rows.places is not None:
+            back = torch.empty_like(rows.places).scatter_(
+                0, rows.places, torch.arange(len(rows.places))
+            )
+            torch.index_select(said, 0, back, out=answer)
 
     def _schedule(self, layer: Any, query: Tensor, metadata: Any, rows: Rows) -> Tensor:
         """The kernel's plan for rows of these lengths; layers with the same share it."""
@@ -282,16 +319,11 @@ def _step(metadata: Any, block_size: int) -> _Step:
     return known
 
 
-def _number(layer_name: str) -> int:
-    """A layer's number out of its name, such as "model.layers.7.self_attn.attn"."""
-    return next((int(part) for part in layer_name.split(".") if part.isdigit()), 0)
-
-
 _said: set[tuple[object, ...]] = set()
 
 
-def _say_dense(*why: object) -> None:
+def _say_once(what: str, *why: object) -> None:
     """Once for all layers that are alike."""
-    if why not in _said:
-        _said.add(why)
-        log.warning("layers of type %s, window %s, cache %s stay dense", *why)
+    if (what, *why) not in _said:
+        _said.add((what, *why))
+        log.warning(what, *why)

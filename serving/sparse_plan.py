@@ -2,7 +2,8 @@
 
 Paged attention kernels read what a block table names. The KV cache is head-major, so block ``b`` of
 head ``h`` is block ``b * num_kv_heads + h`` of a cache of one head, and every head can be given its
-own table through the same kernel. A long prompt's segments become rows likewise.
+own table through the same kernel. A long prompt's segments become rows likewise
+(``serving/prefill_plan.py``).
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from serving.block_bounds import BlockBounds
-from serving.selection import DecodeSelector, PrefillSelector, Selection
+from serving.selection import DecodeSelector, Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +21,15 @@ class Rows:
     """Requests of one KV head each, as a paged attention kernel takes them.
 
     Attributes:
-        tokens: Which query token each query of the rows is, in order, int64 [num_queries]; a row's
-            queries stand together.
-        heads: Which KV head each query of the rows belongs to, int64 [num_queries].
+        places: Whose queries they are, in order: the token's number times the number of KV heads,
+            and the head's, int64 [num_queries]; a row's queries stand together. None: all of them
+            in this order.
         table: Blocks of a cache of one head, int32 [num_rows, most_blocks].
         seq_lens: Tokens that each row reads, int32 [num_rows].
         query_starts: Where each row's queries begin, int32 [num_rows + 1].
     """
 
-    tokens: Tensor
-    heads: Tensor
+    places: Tensor | None
     table: Tensor
     seq_lens: Tensor
     query_starts: Tensor
@@ -60,8 +60,7 @@ def dense_rows(batch: Batch, request: int, num_kv_heads: int) -> Rows:
     head = torch.arange(num_kv_heads)
     new = end - start
     return Rows(
-        tokens=torch.arange(start, end).repeat(num_kv_heads),
-        heads=head.repeat_interleave(new),
+        places=(torch.arange(start, end) * num_kv_heads + head.view(-1, 1)).flatten(),
         table=(blocks * num_kv_heads + head.view(-1, 1)).to(torch.int32),
         seq_lens=torch.full((num_kv_heads,), length, dtype=torch.int32),
         query_starts=torch.arange(num_kv_heads + 1, dtype=torch.int32) * new,
@@ -89,8 +88,7 @@ def decode_rows(batch: Batch, selection: Selection, num_kv_heads: int) -> Rows:
     table = physical * num_kv_heads + head.view(1, -1, 1)
     rows = num_requests * num_kv_heads
     return Rows(
-        tokens=torch.arange(num_requests).repeat_interleave(num_kv_heads),
-        heads=head.repeat(num_requests),
+        places=None,
         table=table.view(rows, -1).to(torch.int32).contiguous(),
         seq_lens=decode_seq_lens(batch, selection.counts),
         query_starts=torch.arange(rows + 1, dtype=torch.int32),
@@ -110,100 +108,18 @@ def select_decode(
     """
     num_blocks = -(-torch.tensor(batch.seq_lens) // batch.block_size)
     physical = batch.block_table[: len(batch.seq_lens), : int(num_blocks.max())].long()
+    key_min, key_max = bounds.of(physical)
     return selector.select(
         q=q.float(),
-        key_min=bounds.key_min[physical],
-        key_max=bounds.key_max[physical],
+        key_min=key_min,
+        key_max=key_max,
         num_blocks=num_blocks,
         block_size=batch.block_size,
     )
 
 
-def prefill_rows(
-    selector: PrefillSelector, batch: Batch, request: int, q: Tensor, bounds: BlockBounds
-) -> Rows:
-    """Rows for the new tokens of one request, a segment after the other.
-
-    Args:
-        selector: The policy.
-        batch: The step.
-        request: Which of its requests.
-        q: Queries times the softmax scale of that request's new tokens, [num_tokens, num_kv_heads,
-            group_size, head_dim].
-        bounds: Of the layer.
-    """
-    size, heads = batch.block_size, q.shape[1]
-    end = batch.seq_lens[request]
-    start = end - q.shape[0]
-    starts = torch.arange(start, end, selector.segment)
-    ends = (starts + selector.segment).clamp(max=end)
-    own = starts // size  # the block in which a segment begins is its own from there on
-    table = batch.block_table[request].long()
-    past = int(own.max())
-    selection = _before(selector, batch, table[:past], q, starts - start, own, bounds)
-    own_most = int(((ends - 1) // size + 1 - own).max())
-    width = selection.blocks.shape[-1] + own_most
-    rank = torch.arange(width)
-    counts = selection.counts.unsqueeze(-1)
-    place = torch.where(
-        rank < counts,
-        torch.nn.functional.pad(selection.blocks, (0, own_most)),
-        own.view(-1, 1, 1) + rank - counts,
-    )
-    physical = table[place.clamp(max=(end - 1) // size)]
-    head = torch.arange(heads)
-    rows = len(starts) * heads
-    lengths = ends - starts
-    seq_lens = selection.counts * size + (ends - own * size).unsqueeze(1)
-    queries = lengths.repeat_interleave(heads)
-    first = (starts - start + batch.query_starts[request]).repeat_interleave(heads)
-    query_starts = torch.cat([torch.zeros(1, dtype=torch.int64), queries.cumsum(0)])
-    within = torch.arange(int(query_starts[-1])) - query_starts[:-1].repeat_interleave(queries)
-    return Rows(
-        tokens=first.repeat_interleave(queries) + within,
-        heads=head.repeat(len(starts)).repeat_interleave(queries),
-        table=(physical * heads + head.view(1, -1, 1)).view(rows, -1).to(torch.int32),
-        seq_lens=seq_lens.reshape(rows).to(torch.int32),
-        query_starts=query_starts.to(torch.int32),
-    )
-
-
-def _before(
-    selector: PrefillSelector,
-    batch: Batch,
-    physical: Tensor,
-    q: Tensor,
-    starts: Tensor,
-    own: Tensor,
-    bounds: BlockBounds,
-) -> Selection:
-    """What each segment reads of the blocks before it; nothing where there are none."""
-    heads = q.shape[1]
-    chosen = Selection(
-        torch.zeros(len(own), heads, 0, dtype=torch.int64),
-        torch.zeros(len(own), heads, dtype=torch.int64),
-    )
-    with_past = own > 0
-    if not bool(with_past.any()):
-        return chosen
-    step = max(selector.segment // selector.samples, 1)
-    wanted = starts[with_past].unsqueeze(1) + torch.arange(0, selector.segment, step)
-    some = selector.select(
-        q=q[wanted.clamp(max=q.shape[0] - 1)].float(),
-        key_min=bounds.key_min[physical],
-        key_max=bounds.key_max[physical],
-        num_blocks=own[with_past],
-        block_size=batch.block_size,
-    )
-    blocks = torch.zeros(len(own), heads, some.blocks.shape[-1], dtype=torch.int64)
-    blocks[with_past] = some.blocks
-    counts = chosen.counts.clone()
-    counts[with_past] = some.counts
-    return Selection(blocks, counts)
-
-
 def joined(parts: Sequence[Rows]) -> Rows:
-    """Rows of several requests as one call of the kernel."""
+    """Rows of several requests, with their places given, as one call of the kernel."""
     if len(parts) == 1:
         return parts[0]
     width = max(part.table.shape[1] for part in parts)
@@ -211,8 +127,7 @@ def joined(parts: Sequence[Rows]) -> Rows:
     counts = torch.cat([part.query_starts.diff() for part in parts])
     starts = torch.cat([torch.zeros(1, dtype=torch.int64), counts.cumsum(0)])
     return Rows(
-        tokens=torch.cat([part.tokens for part in parts]),
-        heads=torch.cat([part.heads for part in parts]),
+        places=torch.cat([part.places for part in parts if part.places is not None]),
         table=torch.cat(tables),
         seq_lens=torch.cat([part.seq_lens for part in parts]),
         query_starts=starts.to(torch.int32),

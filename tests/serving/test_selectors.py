@@ -9,12 +9,12 @@ torch = pytest.importorskip("torch", reason="needs torch; make test-vllm")
 from serving.block_bounds import BlockBounds  # noqa: E402
 from serving.errors import UnknownName  # noqa: E402
 from serving.plugins import make, names  # noqa: E402
+from serving.prefill_plan import cut, prefill_rows  # noqa: E402
 from serving.selection import top_blocks, upper_bound  # noqa: E402
 from serving.sparse_plan import (  # noqa: E402
     Batch,
     decode_rows,
     joined,
-    prefill_rows,
     select_decode,
 )
 
@@ -24,6 +24,10 @@ DECODE = [n for n in names("serving.selectors") if make("serving.selectors", n).
 PREFILL = [n for n in names("serving.selectors") if make("serving.selectors", n).phase == "prefill"]
 ALL = {"quest": "budget=4000", "streaming": "budget=4000", "hip": "budget=4000,branch=3"}
 ALL |= {"twilight": "budget=4000,top_p=1", "critiprefill": "budget=4000", "sample": "share=1"}
+ALL |= {"minference": "budget=4000,first=4"}
+
+
+FIRST = {"minference": ",first=4"}
 
 
 class Cache:
@@ -101,10 +105,16 @@ class Cache:
             v = values[blocks].flatten(0, 1)[:length]
             for i in range(start, end):
                 seen = length - (end - 1 - i)
-                token, head = int(rows.tokens[i]), int(rows.heads[i])
+                place = i if rows.places is None else int(rows.places[i])
+                token, head = divmod(place, HEADS)
                 weights = (q[token, head] @ k[:seen].T).softmax(-1)
                 out[token, head] = weights @ v[:seen]
         return out
+
+
+def rows_of(selector, batch, request, q, cache):
+    segments = cut(batch, request, selector.segment, HEADS)
+    return prefill_rows(selector, batch, request, q, cache.bounds, segments=segments)
 
 
 @pytest.mark.parametrize("name", DECODE)
@@ -134,7 +144,7 @@ def test_with_room_for_everything_prefill_is_dense(name, length, new, segment):
     q = cache.draw(new, HEADS, GROUP, DIM)
     batch = cache.batch([new])
     selector = make("serving.selectors", f"{name}:{ALL[name]},segment={segment}")
-    found = cache.sparse(prefill_rows(selector, batch, 0, q, cache.bounds), q)
+    found = cache.sparse(rows_of(selector, batch, 0, q, cache), q)
     torch.testing.assert_close(found, cache.dense(0, q), atol=1e-5, rtol=1e-5)
 
 
@@ -147,8 +157,8 @@ def test_several_requests_go_through_one_call():
     selector = make("serving.selectors", "critiprefill:budget=4000,segment=8")
     rows = joined(
         [
-            prefill_rows(selector, batch, 0, q[:30], cache.bounds),
-            prefill_rows(selector, batch, 1, q[30:], cache.bounds),
+            rows_of(selector, batch, 0, q[:30], cache),
+            rows_of(selector, batch, 1, q[30:], cache),
         ]
     )
     found = cache.sparse(rows, q)
@@ -189,8 +199,8 @@ def test_a_segment_reads_the_block_that_its_queries_look_for(name):
     cache.add(200, keys=keys)
     q = 0.1 * cache.draw(16, HEADS, GROUP, DIM)
     q[:, 0] = 4 * direction
-    selector = make("serving.selectors", f"{name}:budget=24,segment=16")
-    rows = prefill_rows(selector, cache.batch([16]), 0, q, cache.bounds)
+    selector = make("serving.selectors", f"{name}:budget=24,segment=16{FIRST.get(name, '')}")
+    rows = rows_of(selector, cache.batch([16]), 0, q, cache)
     block = cache.tables[0][50 // BLOCK] * HEADS
     assert block in rows.table[0].tolist()
     assert int(rows.seq_lens[0]) <= 24 + 16
@@ -298,6 +308,8 @@ def test_too_small_a_budget_is_an_error_with_both_numbers():
 
 
 def test_an_unknown_selector_lists_the_known_ones():
-    with pytest.raises(UnknownName, match="critiprefill, hip, quest, sample, streaming, twilight"):
+    with pytest.raises(
+        UnknownName, match="critiprefill, hip, minference, quest, sample, streaming, twilight"
+    ):
         make("serving.selectors", "dense")
     assert math.isclose(make("serving.selectors", "twilight:top_p=0.8").top_p, 0.8)

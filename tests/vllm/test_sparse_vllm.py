@@ -56,6 +56,29 @@ def test_a_small_budget_reads_as_much_as_asked_and_the_prefix_cache_goes_on_work
     assert sparse["rounds"][0][2] == generated("")["rounds"][0][2]  # short ones are read whole
 
 
+def test_heads_are_calibrated_and_read_by_the_patterns_that_were_found(tmp_path):
+    if not MODEL.is_dir():
+        pytest.skip(f"there is no model folder {MODEL}; make test-vllm makes it")
+    heads = tmp_path / "heads.json"
+    book = Path(__file__).parents[2] / "app/samples/persuasion.txt"
+    options = ["--budget", "384", "--tokens", "1500", "--at-least", "0.5"]
+    process = subprocess.run(
+        [sys.executable, "-m", "serving.calibrate", MODEL, book, "--out", heads, *options],
+        env={**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "GISTREE_ATTENTION": ""},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr[-2_000:]
+    layers = json.loads(heads.read_text())["layers"]
+    assert [len(layer) for layer in layers] == [3] * 30
+    kinds = {head["pattern"] for layer in layers for head in layer}
+    assert {"a_shape", "vertical_slash"} <= kinds
+    read, there, _ = generated(f"minference:budget=384,heads={heads};dense_layers=0")["read"]
+    assert 0 < read < 0.95 * there
+
+
 def test_a_selector_that_does_not_exist_is_said_before_a_model_is_loaded():
     process = subprocess.run(
         [sys.executable, "-c", "from serving.sparse_plugin import register; register()"],

@@ -77,10 +77,8 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
     def __init__(self, *args: Any, **options: Any) -> None:
         """As vLLM makes it; the selectors come from the environment."""
         super().__init__(*args, **options)
-        self._attention: Attention = wanted()
+        self.use(wanted())
         self._bounds: BlockBounds | None = None
-        self._kept: _Kept | None = None
-        self._prefill: PrefillSelector | PerLayer | None = self._attention.prefill
         self.tokens_read = self.tokens_there = 0
         self._covered = (
             self.attn_type == AttentionType.DECODER
@@ -97,6 +95,12 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
                 self.sliding_window,
                 self.kv_cache_dtype,
             )
+
+    def use(self, attention: Attention) -> None:
+        """Takes other selectors from the next step on."""
+        self._attention = attention
+        self._prefill: PrefillSelector | PerLayer | None = attention.prefill
+        self._kept: _Kept | None = None
 
     def do_kv_cache_update(
         self,

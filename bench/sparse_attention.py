@@ -1,18 +1,20 @@
 """Decode and prefill with sparse attention, beside stock vLLM of the same version.
 
-    python bench/sparse_attention.py FOLDER [--tokens 4096,8192,16384] [--batch 1,4]
+    python bench/sparse_attention.py FOLDER [--tokens 4096,8192] [--batch 1,4] [--threads 2]
 
 FOLDER is a model that vLLM loads; ``bench/gguf_to_hf.py MODEL FOLDER --layers 6 --positions 40960``
 writes a small one of random weights, which is what lengths past a model's window need: speed does
-not ask for sense. Each setting is a process of its own, dense before and after the others, so that
-a busy machine shows. Reported: seconds to prefill one prompt, seconds a decode step at each batch
-size (all prompts share a prefix, which the prefix cache holds), times as fast as dense, and the
-share of the tokens that heads have read: the bound that attention's part cannot beat.
+not ask for sense. Stock vLLM runs in a process of its own before and after the plug-in's, so that a
+busy machine shows. Reported: seconds to prefill one prompt, and a decode step at each batch size
+(all prompts share a prefix, which the prefix cache holds; the best of three). Beside each: the
+seconds of it that attention took, the share of the tokens that heads have read, and the bound: how
+many times as fast as stock it would be if attention took that share of stock's and the rest stayed.
 """
 
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import time
@@ -20,157 +22,227 @@ from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS = (
-    "",
+PREFILL = (
+    "critiprefill:budget=1024",
+    "minference:budget=1024",
+    "sample:share=0.95,budget=2048",
+)
+DECODE = (
     "quest:budget=1024",
     "twilight:top_p=0.95,budget=2048",
     "streaming:budget=1024",
     "hip:budget=1024",
-    "critiprefill:budget=1024",
-    "sample:share=0.95,budget=2048",
-    "",
 )
 STEPS = 24
+ROUNDS = 3
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--tokens", default="4096,8192,16384")
+    parser.add_argument("--tokens", default="4096,8192")
     parser.add_argument("--batch", default="1,4")
-    parser.add_argument("--settings", default="", help="separated by |; default: one a selector")
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--dense-layers", type=int, default=0)
-    parser.add_argument("--one", action="store_true", help="measure here, print JSON")
+    parser.add_argument("--once", action="store_true", help="stock vLLM before only")
+    parser.add_argument("--one", choices=("stock", "plug-in"), help="measure here, print JSON")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     lengths = [int(each) for each in options.tokens.split(",")]
     sizes = [int(each) for each in options.batch.split(",")]
     if options.one:
-        sys.stdout.write("\n" + json.dumps(measure(options.folder, lengths, sizes)) + "\n")
+        measuring = Measuring(options.folder, max(lengths))
+        rows = measuring.all(lengths, sizes, options.dense_layers, options.one == "plug-in")
+        sys.stdout.write("\n" + json.dumps(rows) + "\n")
         return
-    settings = options.settings.split("|") if options.settings else SETTINGS
     rows = []
-    for setting in settings:
-        spec = f"{setting};dense_layers={options.dense_layers}" if setting else ""
+    for kind in ("stock", "plug-in") if options.once else ("stock", "plug-in", "stock"):
         process = subprocess.run(
             [
-                *(sys.executable, __file__, str(options.folder), "--one"),
+                *(sys.executable, __file__, str(options.folder), "--one", kind),
                 *("--tokens", options.tokens, "--batch", options.batch),
+                *("--dense-layers", str(options.dense_layers)),
             ],
-            env={**os.environ, "GISTREE_ATTENTION": spec},
-            capture_output=True,
+            env={
+                **os.environ,
+                "GISTREE_ATTENTION": "" if kind == "stock" else "quest",
+                "OMP_NUM_THREADS": str(options.threads),
+            },
+            stdout=subprocess.PIPE,
             text=True,
-            check=False,
+            check=True,
         )
-        if process.returncode:
-            raise SystemExit(f"{setting}: {process.stderr[-2000:]}")
-        measured = json.loads(process.stdout.strip().splitlines()[-1])
-        rows += [{"setting": setting or "dense", **row} for row in measured]
-        print(setting or "dense", measured, flush=True)
+        rows += json.loads(process.stdout.strip().splitlines()[-1])
+    bounded(rows)
     command = f"python bench/sparse_attention.py FOLDER --tokens {options.tokens}"
-    command += f" --batch {options.batch} --dense-layers {options.dense_layers}"
-    file = options.out / f"sparse-attention-{date.today()}"
+    command += f" --batch {options.batch} --threads {options.threads}"
+    command += f" --dense-layers {options.dense_layers}" + " --once" * options.once
+    name = f"sparse-attention-{date.today()}-{'-'.join(map(str, lengths))}"
     kept = {"command": command, "model": options.folder.name, "rows": rows}
-    file.with_suffix(".json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    file = options.out / f"{name}.json"
+    file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     file.with_suffix(".md").write_text(table(command, rows), encoding="utf-8")
 
 
-def measure(folder: Path, lengths: list[int], sizes: list[int]) -> list[dict]:
-    """Seconds of one setting, in this process."""
-    os.environ.update(
-        VLLM_CPU_KVCACHE_SPACE="4",
-        VLLM_CPU_OMP_THREADS_BIND="nobind",
-        VLLM_ENABLE_V1_MULTIPROCESSING="0",
-        VLLM_LOGGING_LEVEL="ERROR",
-        HF_HUB_OFFLINE="1",
-    )
-    import random
+class Measuring:
+    """vLLM with a model, and what its attention has taken and read."""
 
-    from vllm import LLM, SamplingParams
+    def __init__(self, folder: Path, longest: int) -> None:
+        os.environ.update(
+            VLLM_CPU_KVCACHE_SPACE="4",
+            VLLM_CPU_OMP_THREADS_BIND="nobind",
+            VLLM_ENABLE_V1_MULTIPROCESSING="0",
+            VLLM_LOGGING_LEVEL="ERROR",
+            HF_HUB_OFFLINE="1",
+        )
+        from vllm import LLM
 
-    random.seed(0)
-    llm = LLM(
-        model=str(folder),
-        load_format="auto" if list(folder.glob("*.safetensors")) else "dummy",
-        dtype="float32",
-        max_model_len=max(lengths) + 64,
-        enforce_eager=True,
-        enable_prefix_caching=True,
-        max_num_batched_tokens=2048,
-        block_size=32,
-        seed=0,
-    )
+        random.seed(0)
+        self.llm = LLM(
+            model=str(folder),
+            load_format="auto" if list(folder.glob("*.safetensors")) else "dummy",
+            dtype="float32",
+            max_model_len=longest + 64,
+            enforce_eager=True,
+            enable_prefix_caching=True,
+            max_num_batched_tokens=2048,
+            block_size=32,
+            seed=0,
+        )
+        self.attention_s = 0.0
+        self.llm.collective_rpc(lambda worker: [self._time(each) for each in _impls(worker)])
+        self._run([_drawn(64)], 2)  # the first call is slow
 
-    def run(prompts: list[list[int]], steps: int) -> float:
-        sampling = SamplingParams(temperature=0, max_tokens=steps, ignore_eos=True)
-        begun = time.perf_counter()
-        given = [{"prompt_token_ids": prompt} for prompt in prompts]
-        llm.generate(given, sampling, use_tqdm=False)
-        return time.perf_counter() - begun
+    def all(self, lengths: list[int], sizes: list[int], dense_layers: int, ours: bool) -> list:
+        """Rows of all settings: stock's one, or the plug-in's, first those for prompts."""
+        rows = []
+        for length in lengths:
+            prompt = _drawn(length - 1)
+            for setting in PREFILL if ours else ("stock",):
+                if ours:
+                    self._use(f"{setting};dense_layers={dense_layers}")
+                self.llm.reset_prefix_cache()
+                measured = self._measured(lambda prompt=prompt: self._run([prompt], 1))
+                rows.append({"setting": setting, "tokens": length, "what": "prefill", **measured})
+                print(rows[-1], file=sys.stderr, flush=True)
+            for size in sizes:
+                prompts = [[*prompt[:-32], *_drawn(31)] for _ in range(size)]
+                self._run(prompts, 2)  # into the prefix cache
+                for setting in DECODE if ours else ("stock",):
+                    if ours:
+                        self._use(f"{setting};dense_layers={dense_layers}")
+                    measured = self._decode(prompts)
+                    what = f"decode, batch {size}"
+                    rows.append({"setting": setting, "tokens": length, "what": what, **measured})
+                    print(rows[-1], file=sys.stderr, flush=True)
+        return rows
 
-    run([[random.randrange(100, 40_000) for _ in range(64)]], 2)  # the first call is slow
-    rows = []
-    for length in lengths:
-        prompt = [random.randrange(100, 40_000) for _ in range(length - 1)]
-        before = counted(llm)
-        prefill = run([prompt], 1)
-        after = counted(llm)
-        row = {
-            "tokens": length,
-            "prefill_s": round(prefill, 3),
-            "prefill_read": share(before, after),
+    def _decode(self, prompts: list[list[int]]) -> dict:
+        """A step: what many steps take over two, without what they share; the best round."""
+        rounds = []
+        for _ in range(ROUNDS):
+            short = self._measured(lambda: self._run(prompts, 2))
+            long = self._measured(lambda: self._run(prompts, 2 + STEPS))
+            step = {
+                name: round((long[name] - short[name]) / STEPS, 5)
+                for name in ("wall_s", "cpu_s", "attention_s")
+            }
+            rounds.append({**step, "read": long["read"]})
+        return min(rounds, key=lambda each: each["wall_s"])
+
+    def _measured(self, what) -> dict:
+        before, self.attention_s = self._counted(), 0.0
+        cpu, wall = time.process_time(), time.perf_counter()
+        what()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        after = self._counted()
+        there = after[1] - before[1]
+        return {
+            "wall_s": round(wall, 4),
+            "cpu_s": round(cpu, 4),
+            "attention_s": round(self.attention_s, 4),
+            "read": round((after[0] - before[0]) / there, 3) if there else None,
         }
-        for size in sizes:
-            prompts = [
-                [*prompt[:-32], *(random.randrange(100, 40_000) for _ in range(31))]
-                for _ in range(size)
-            ]
-            run(prompts, 2)  # into the prefix cache
-            short = run(prompts, 2)
-            before = counted(llm)
-            long = run(prompts, 2 + STEPS)
-            row[f"decode_s_batch_{size}"] = round((long - short) / STEPS, 4)
-            row[f"decode_read_batch_{size}"] = share(before, counted(llm))
-        rows.append(row)
-    return rows
+
+    def _run(self, prompts: list[list[int]], steps: int) -> None:
+        from vllm import SamplingParams
+
+        sampling = SamplingParams(temperature=0, max_tokens=steps, ignore_eos=True)
+        given = [{"prompt_token_ids": prompt} for prompt in prompts]
+        self.llm.generate(given, sampling, use_tqdm=False)
+
+    def _use(self, spec: str) -> None:
+        from serving.sparse_plugin import parse
+
+        self.llm.collective_rpc(lambda worker: [e.use(parse(spec)) for e in _sparse(worker)])
+
+    def _counted(self) -> tuple[int, int]:
+        def counts(worker) -> tuple[int, int]:
+            sparse = _sparse(worker)
+            return sum(s.tokens_read for s in sparse), sum(s.tokens_there for s in sparse)
+
+        return self.llm.collective_rpc(counts)[0]
+
+    def _time(self, impl) -> None:
+        """Adds up what a layer's attention takes, selection and all."""
+        for name in ("forward", "do_kv_cache_update"):
+            impl.__dict__[name] = self._timed(getattr(impl, name))
+
+    def _timed(self, call):
+        def timed(*args, **options):
+            begun = time.perf_counter()
+            result = call(*args, **options)
+            self.attention_s += time.perf_counter() - begun
+            return result
+
+        return timed
 
 
-def counted(llm: object) -> tuple[int, int]:
-    return llm.collective_rpc(_counts)[0]  # type: ignore[attr-defined]
+def _drawn(tokens: int) -> list[int]:
+    return [random.randrange(100, 40_000) for _ in range(tokens)]
 
 
-def _counts(worker: object) -> tuple[int, int]:
-    layers = worker.get_model().modules()  # type: ignore[attr-defined]
+def _impls(worker) -> list:
+    layers = worker.get_model().modules()
     found = [getattr(module, "impl", None) for module in layers]
-    sparse = [each for each in found if hasattr(each, "tokens_read")]
-    return sum(each.tokens_read for each in sparse), sum(each.tokens_there for each in sparse)
+    return [each for each in found if hasattr(each, "do_kv_cache_update")]
 
 
-def share(before: tuple[int, int], after: tuple[int, int]) -> float | None:
-    there = after[1] - before[1]
-    return round((after[0] - before[0]) / there, 3) if there else None
+def _sparse(worker) -> list:
+    return [each.sparse for each in _impls(worker) if hasattr(each, "sparse")]
+
+
+def bounded(rows: list[dict]) -> None:
+    """Adds to each row of the plug-in how much faster than stock it is, and could be."""
+    for row in rows:
+        stock = [
+            each
+            for each in rows
+            if (each["setting"], each["tokens"], each["what"])
+            == ("stock", row["tokens"], row["what"])
+        ]
+        wall = sum(each["wall_s"] for each in stock) / len(stock)
+        attention = sum(each["attention_s"] for each in stock) / len(stock)
+        row["times"] = round(wall / row["wall_s"], 2)
+        if row["setting"] != "stock":
+            read = 1 if row["read"] is None else row["read"]
+            row["bound"] = round(wall / (wall - attention + attention * read), 2)
 
 
 def table(command: str, rows: list[dict]) -> str:
-    """Times as fast as the mean of the two dense runs."""
+    """The rows, one table a length and phase."""
     lines = [f"# Sparse attention, {date.today()}", "", f"`{command}`", ""]
-    columns = [name for name in rows[0] if name not in ("setting", "tokens")]
-    for tokens in dict.fromkeys(row["tokens"] for row in rows):
-        lines += [f"## {tokens:,} tokens", "", "| setting | " + " | ".join(columns) + " |"]
+    columns = ("wall_s", "cpu_s", "attention_s", "read", "times", "bound")
+    for tokens, what in dict.fromkeys((row["tokens"], row["what"]) for row in rows):
+        lines += [f"## {tokens:,} tokens: {what}", "", "| setting | " + " | ".join(columns) + " |"]
         lines.append("|" + "---|" * (len(columns) + 1))
-        mine = [row for row in rows if row["tokens"] == tokens]
-        dense = [row for row in mine if row["setting"] == "dense"]
-        for row in mine:
-            cells = []
-            for name in columns:
-                value = row[name]
-                if value is not None and "_s" in name and "read" not in name:
-                    base = sum(each[name] for each in dense) / len(dense)
-                    value = f"{value} ({base / value:.2f}×)"
-                cells.append("" if value is None else str(value))
-            lines.append(f"| {row['setting']} | " + " | ".join(cells) + " |")
+        for row in rows:
+            if (row["tokens"], row["what"]) == (tokens, what):
+                cells = ["" if row.get(name) is None else str(row[name]) for name in columns]
+                lines.append(f"| {row['setting']} | " + " | ".join(cells) + " |")
         lines.append("")
-    lines.append("Seconds, with times as fast as dense; read: share of the tokens that heads read.")
+    lines.append("Seconds of a prompt or of a decode step; read: share of the tokens that heads")
+    lines.append("read; times as fast as stock vLLM, and the bound that attention's share sets.")
     return "\n".join(lines) + "\n"
 
 

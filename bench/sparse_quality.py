@@ -211,7 +211,7 @@ class Model:
 def _sparse(worker) -> list:
     layers = worker.get_model().modules()
     found = [getattr(module, "impl", None) for module in layers]
-    return [each for each in found if hasattr(each, "tokens_read")]
+    return [each.sparse for each in found if hasattr(each, "sparse")]
 
 
 if __name__ == "__main__":

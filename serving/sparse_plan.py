@@ -34,6 +34,17 @@ class Rows:
     seq_lens: Tensor
     query_starts: Tensor
 
+    def back(self) -> Tensor:
+        """Where among the queries each token's heads are: the inverse of the places.
+
+        Raises:
+            ValueError: the queries are in order, so there is nothing to bring back.
+        """
+        if self.places is None:
+            raise ValueError("rows whose queries are in order have no places")
+        order = torch.arange(len(self.places))
+        return torch.empty_like(self.places).scatter_(0, self.places, order)
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:

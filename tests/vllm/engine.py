@@ -44,8 +44,8 @@ cached = [output.num_cached_tokens for output in outputs]
 def counts(worker):
     """Tokens that the sparse layers have read, and would have read."""
     layers = worker.get_model().modules()
-    found = [getattr(module, "impl", None) for module in layers]
-    sparse = [each for each in found if hasattr(each, "tokens_read")]
+    impls = [getattr(module, "impl", None) for module in layers]
+    sparse = [each.sparse for each in impls if hasattr(each, "sparse")]
     return sum(s.tokens_read for s in sparse), sum(s.tokens_there for s in sparse), len(sparse)
 
 

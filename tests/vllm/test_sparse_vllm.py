@@ -87,4 +87,4 @@ def test_a_selector_that_does_not_exist_is_said_before_a_model_is_loaded():
         text=True,
         check=False,
     )
-    assert "no selector is named 'magic'; known: critiprefill, hip, quest" in process.stderr
+    assert "no selector is named 'magic'; known: critiprefill, hip, minference" in process.stderr

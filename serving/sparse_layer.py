@@ -1,0 +1,234 @@
+"""One layer's sparse attention: what is known of its keys, and what is read in each step.
+
+It knows nothing of vLLM. An engine's backend hands it keys as they are cached and queries as they
+come, and gets rows for a paged kernel, or None: read everything.
+"""
+
+import logging
+from dataclasses import dataclass, field, replace
+
+from torch import Tensor
+
+from serving.block_bounds import BlockBounds
+from serving.prefill_plan import Segments, cut, prefill_rows
+from serving.selection import DecodeSelector, PerLayer, PrefillSelector, layer_number
+from serving.sparse_plan import (
+    Batch,
+    Rows,
+    decode_rows,
+    decode_seq_lens,
+    dense_rows,
+    joined,
+    select_decode,
+)
+from serving.sparse_plugin import Attention
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Step:
+    """One step of the engine, and what all layers of it share.
+
+    Attributes:
+        batch: What is computed.
+        last_blocks: The newest physical block of each request.
+        segments: How a request's new tokens are cut, by its number.
+        schedules: The kernel's plans, by the lengths of the rows.
+    """
+
+    batch: Batch
+    last_blocks: list[int]
+    segments: dict[int, Segments] = field(default_factory=dict)
+    schedules: dict[bytes, Tensor] = field(default_factory=dict)
+
+
+def step_of(
+    query_starts: Tensor, seq_lens: Tensor, block_table: Tensor, *, block_size: int
+) -> Step:
+    """A step from an engine's tensors.
+
+    Args:
+        query_starts: Where each request's new tokens begin, [at least num_requests + 1].
+        seq_lens: Tokens of each request, new ones included, [num_requests].
+        block_table: Physical blocks, [at least num_requests, most_blocks].
+        block_size: Tokens of a block.
+    """
+    count = len(seq_lens)
+    newest = ((seq_lens - 1) // block_size).long().unsqueeze(1)
+    batch = Batch(
+        query_starts=query_starts[: count + 1].tolist(),
+        seq_lens=seq_lens.tolist(),
+        block_table=block_table[:count],
+        block_size=block_size,
+    )
+    return Step(batch, block_table[:count].gather(1, newest).squeeze(1).tolist())
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A decode selection that is used for several steps."""
+
+    rows: Rows
+    counts: Tensor
+    steps: int
+    next_lens: list[int]
+    last_blocks: list[int]
+
+
+class SparseLayer:
+    """Sparse attention of one layer.
+
+    Attributes:
+        tokens_read: Tokens that heads have read where a selector chose, for tests and benchmarks.
+        tokens_there: Tokens that they would have read without it.
+    """
+
+    def __init__(
+        self,
+        attention: Attention,
+        *,
+        num_kv_heads: int,
+        group_size: int,
+        head_dim: int,
+        scale: float,
+    ) -> None:
+        """A layer that has seen no keys.
+
+        Args:
+            attention: The selectors.
+            num_kv_heads: Of this process.
+            group_size: Query heads of a KV head.
+            head_dim: Of keys and queries.
+            scale: The softmax scale.
+        """
+        self._shape = (num_kv_heads, group_size, head_dim)
+        self._scale = scale
+        self._bounds: BlockBounds | None = None
+        self.tokens_read = self.tokens_there = 0
+        self.use(attention)
+
+    def use(self, attention: Attention) -> None:
+        """Takes other selectors from the next step on."""
+        self._attention = attention
+        self._prefill: PrefillSelector | PerLayer | None = attention.prefill
+        self._kept: _Kept | None = None
+
+    def write(self, keys: Tensor, slots: Tensor, *, num_blocks: int, block_size: int) -> None:
+        """Takes in keys as they are cached.
+
+        Args:
+            keys: [num_tokens, num_kv_heads, head_dim]; what is past the slots is padding.
+            slots: Where each goes, int64 [num_tokens].
+            num_blocks: Blocks of the whole cache.
+            block_size: Tokens of a block.
+        """
+        if self._bounds is None or self._bounds.key_min.shape[0] != num_blocks:
+            heads, _, dim = self._shape
+            self._bounds = BlockBounds(num_blocks, heads, dim)
+        count = min(len(keys), len(slots))
+        self._bounds.write(keys[:count], slots[:count], block_size)
+
+    def rows(self, layer_name: str, query: Tensor, step: Step) -> Rows | None:
+        """What the kernel is to read; None for everything.
+
+        Args:
+            layer_name: As the engine names it, with the layer's number.
+            query: [num_tokens, num_heads, head_dim].
+            step: The engine's step.
+        """
+        batch, number = step.batch, layer_number(layer_name)
+        if self._bounds is None or number < self._attention.dense_layers:
+            return None
+        longest = max(batch.seq_lens)
+        if batch.query_starts[-1] == len(batch.seq_lens):
+            decode = self._attention.decode
+            if decode is None or longest < self._attention.least(decode.budget):
+                return None
+            rows = self._decode(decode, query, step, self._bounds)
+        else:
+            self._kept = None  # blocks may belong to other sequences now
+            prefill = self._of_layer(number)
+            if prefill is None or longest < self._attention.least(prefill.budget):
+                return None
+            rows = self._long_prompts(prefill, query, step, self._bounds)
+        self._count(rows, batch)
+        return rows
+
+    def _of_layer(self, number: int) -> PrefillSelector | None:
+        """The prefill selector of this layer, made at the first call: only then is it known."""
+        if isinstance(self._prefill, PerLayer):
+            heads = self._shape[0]
+            self._prefill = self._prefill.for_layer(number, heads)
+            if self._prefill is None:
+                say_once(
+                    "prompts stay dense: the head patterns name no layer %s of %s KV heads",
+                    number,
+                    heads,
+                )
+        return self._prefill
+
+    def _decode(
+        self, selector: DecodeSelector, query: Tensor, step: Step, bounds: BlockBounds
+    ) -> Rows:
+        batch, kept = step.batch, self._kept
+        lengths = list(batch.seq_lens)
+        if (
+            kept is None
+            or kept.steps >= selector.reuse
+            or kept.next_lens != lengths
+            or kept.last_blocks != step.last_blocks
+        ):
+            q = query[: len(lengths)].reshape(-1, *self._shape).float() * self._scale
+            selection = select_decode(selector, batch, q, bounds)
+            rows = decode_rows(batch, selection, self._shape[0])
+            kept = self._kept = _Kept(rows, selection.counts, 0, [], step.last_blocks)
+        kept.steps += 1
+        kept.next_lens = [length + 1 for length in lengths]
+        return replace(kept.rows, seq_lens=decode_seq_lens(batch, kept.counts))
+
+    def _long_prompts(
+        self, selector: PrefillSelector, query: Tensor, step: Step, bounds: BlockBounds
+    ) -> Rows:
+        batch, heads = step.batch, self._shape[0]
+        parts = []
+        for request, (start, end) in enumerate(
+            zip(batch.query_starts[:-1], batch.query_starts[1:], strict=True)
+        ):
+            if end - start == 1 or batch.seq_lens[request] < self._attention.least(selector.budget):
+                parts.append(dense_rows(batch, request, heads))
+                continue
+            if request not in step.segments:
+                step.segments[request] = cut(batch, request, selector.segment, heads)
+            parts.append(
+                prefill_rows(
+                    selector,
+                    batch,
+                    request,
+                    query[start:end].view(-1, *self._shape),
+                    bounds,
+                    segments=step.segments[request],
+                    scale=self._scale,
+                )
+            )
+        return joined(parts)
+
+    def _count(self, rows: Rows, batch: Batch) -> None:
+        """Each query counts the tokens before it in its row, and in its whole sequence."""
+        queries = rows.query_starts.diff().long()
+        self.tokens_read += int((queries * (rows.seq_lens - (queries - 1) / 2)).sum())
+        for start, end, length in zip(
+            batch.query_starts[:-1], batch.query_starts[1:], batch.seq_lens, strict=True
+        ):
+            new = end - start
+            self.tokens_there += int(new * (length - (new - 1) / 2)) * self._shape[0]
+
+
+_said: set[tuple[object, ...]] = set()
+
+
+def say_once(what: str, *why: object) -> None:
+    """A warning, once for all layers that are alike."""
+    if (what, *why) not in _said:
+        _said.add((what, *why))
+        log.warning(what, *why)

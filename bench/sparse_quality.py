@@ -3,12 +3,13 @@
     python bench/sparse_quality.py FOLDER [--tokens 4096] [--needles 3] [--meetings 2]
 
 FOLDER is a model that vLLM loads (``bench/gguf_to_hf.py`` makes one). Each document is cut to the
-given tokens and asked all its questions whose evidence lies within. "Answer:" and the gold answer
-are forced upon the model as what it generates, so that decoding is what is measured, with the
-log-probabilities that the model itself gives them. Reported for each setting: log-probability a
-token of the gold answer, and for needles the share of answers of which every token was the
-likeliest, which is what greedy decoding would have said. Decode settings read a prompt that was
-computed densely, prefill settings decode densely.
+given tokens and asked all its questions whose evidence lies within. What is right is forced upon
+the model as what it generates, so that decoding is what is measured, with the log-probabilities
+that the model itself gives. Reported for each setting, per token: that of a needle's answer behind
+the sentence in which it stands, and the share of needles of which every token was the likeliest,
+which greedy decoding would have said; that of qmsum's gold answers; and that of the evidence itself
+behind its first words, which a model repeats only if it sees it. Decode settings read a prompt that
+was computed densely, prefill settings decode densely.
 """
 
 import argparse
@@ -16,6 +17,8 @@ import json
 import os
 import sys
 import time
+from collections import Counter
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -33,8 +36,18 @@ SETTINGS = (
     "sample:share=0.95,budget=2048",
     "minference:budget=1024",
 )
-LEAD = "\nAnswer:"
-MOST_ANSWER = 48
+MOST = 48  # tokens of an answer or of a piece of evidence
+LEAD = 12  # and of its beginning, which is given
+
+
+@dataclass(frozen=True)
+class Forced:
+    """What a model is made to say: a lead, then what is measured; token ids."""
+
+    kind: str
+    prompt: list[int]
+    lead: list[int]
+    gold: list[int]
 
 
 def main() -> None:
@@ -57,10 +70,10 @@ def main() -> None:
         HF_HUB_OFFLINE="1",
     )
     model = Model(options.folder, options.tokens)
-    asked = {
-        "needles": model.cut("needles", options.needles, options.tokens),
-        "qmsum": model.cut("qmsum_val", options.meetings, options.tokens),
-    }
+    asked = [
+        *model.cut("needles", options.needles, options.tokens),
+        *model.cut("qmsum_val", options.meetings, options.tokens),
+    ]
     rows = []
     settings.sort(key=phase)  # what decodes reads one dense prompt, kept in the prefix cache
     for setting in settings:
@@ -69,14 +82,12 @@ def main() -> None:
         if phase(setting) == "prefill":
             model.llm.reset_prefix_cache()
         row: dict = {"setting": setting or "dense"}
-        for name, questions in asked.items():
-            told = [model.told(each) for each in questions]
-            tokens = [value for values, _ in told for value in values]
-            row[f"{name}_log_probability"] = round(sum(tokens) / max(len(tokens), 1), 3)
-            if name == "needles":
-                row["needles_recall"] = round(
-                    sum(likeliest for _, likeliest in told) / len(told), 3
-                )
+        told = [each for together in asked for each in model.told(together)]
+        for kind in dict.fromkeys(kind for kind, _, _ in told):
+            values = [value for mine, each, _ in told if mine == kind for value in each]
+            row[f"{kind}_log_probability"] = round(sum(values) / len(values), 3)
+        likeliest = [all_first for kind, _, all_first in told if kind == "needle"]
+        row["needle_recall"] = round(sum(likeliest) / max(len(likeliest), 1), 3)
         row["read"] = model.read()
         row["wall_s"] = round(time.perf_counter() - begun, 1)
         rows.append(row)
@@ -87,7 +98,7 @@ def main() -> None:
     kept = {
         "command": command,
         "model": options.folder.name,
-        "questions": {name: len(questions) for name, questions in asked.items()},
+        "asked": dict(Counter(each.kind for together in asked for each in together)),
         "rows": rows,
     }
     file = options.out / f"sparse-quality-{date.today()}.json"
@@ -107,7 +118,7 @@ class Model:
         from vllm import LLM
         from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
-        class Forced(AdapterLogitsProcessor):
+        class Forcing(AdapterLogitsProcessor):
             """Says the tokens that were given with the request, one after the other."""
 
             def is_argmax_invariant(self) -> bool:
@@ -128,13 +139,13 @@ class Model:
         self.llm = LLM(
             model=str(folder),
             dtype="float32",
-            max_model_len=min(tokens + 256, 8_192),
+            max_model_len=min(tokens + 128, 8_192),
             enforce_eager=True,
             enable_prefix_caching=True,
             max_num_batched_tokens=2_048,
             block_size=32,
             seed=0,
-            logits_processors=[Forced],
+            logits_processors=[Forcing],
         )
         self._tokenizer = self.llm.get_tokenizer()
         self._counts = (0, 0)
@@ -143,25 +154,35 @@ class Model:
         """A text's token ids, without special ones."""
         return self._tokenizer(text, add_special_tokens=False)["input_ids"]
 
-    def cut(self, name: str, most: int, tokens: int) -> list[tuple[list[int], list[int]]]:
-        """Prompts and gold answers of the first documents long enough, cut to so many tokens."""
+    def cut(self, name: str, most: int, tokens: int) -> list[list[Forced]]:
+        """What is asked of each of the first documents long enough, cut to so many tokens."""
         found = []
         with (SHARED / "eval" / f"{name}.jsonl").open(encoding="utf-8") as file:
             documents = [json.loads(line) for line in file]
         for document in documents:
-            text = document["text"][: 6 * tokens]
-            ids = self.tokens(text)[: tokens - 64]
+            text = document["text"]
+            ids = self.tokens(text[: 6 * tokens])[: tokens - 128]
             if len(ids) < tokens // 2 or most == 0:
                 continue
             most -= 1
+            found.append(asked := [])
             end = len(self._tokenizer.decode(ids))
             for question in document["questions"]:
-                evidence = question.get("evidence") or []
-                if not evidence or any(each["end"] > end for each in evidence):
+                places = [(e["start"], e["end"]) for e in question.get("evidence") or []]
+                if not places or any(last > end for _, last in places):
                     continue
-                answer = question.get("answer") or question["answers"][0]
                 prompt = ids + self.tokens(f"\n\nQuestion: {question['question']}")
-                found.append((prompt, self.tokens(f" {answer}")[:MOST_ANSWER]))
+                quoted = text[places[0][0] : places[0][1]]
+                if "answer" in question:
+                    answer = self.tokens(f" {question['answer']}")[:MOST]
+                    asked.append(Forced("answer", prompt, self.tokens("\nAnswer:"), answer))
+                    quote = self.tokens(quoted)[: LEAD + MOST]
+                    lead = self.tokens("\nQuote: ") + quote[:LEAD]
+                    asked.append(Forced("evidence", prompt, lead, quote[LEAD:]))
+                elif (answer := question["answers"][0]) in quoted:
+                    before = quoted[: quoted.rindex(answer)].rstrip()
+                    lead = self.tokens(f"\nAnswer: {before}")
+                    asked.append(Forced("needle", prompt, lead, self.tokens(f" {answer}")))
         return found
 
     def use(self, spec: str) -> None:
@@ -175,26 +196,36 @@ class Model:
         self.llm.collective_rpc(change)
         self.read()
 
-    def told(self, asked: tuple[list[int], list[int]]) -> tuple[list[float], bool]:
-        """Log-probabilities of a gold answer's tokens, and whether each was the likeliest."""
+    def told(self, asked: list[Forced]) -> list[tuple[str, list[float], bool]]:
+        """Of each its kind, the gold tokens' log-probabilities, whether each was the likeliest.
+
+        The document is read first, so that all that is asked of it begins to decode in one step.
+        """
         from vllm import SamplingParams
 
-        prompt, answer = asked
-        lead = self.tokens(LEAD)
-        forced = [*lead, *answer]
-        sampling = SamplingParams(
-            temperature=0,
-            max_tokens=len(forced),
-            ignore_eos=True,
-            logprobs=0,
-            extra_args={"forced": forced},
-        )
-        (output,) = self.llm.generate({"prompt_token_ids": prompt}, sampling, use_tqdm=False)
-        said = output.outputs[0]
-        if list(said.token_ids) != forced:
-            raise SystemExit("the model did not say what was forced upon it")
-        mine = [each[token] for each, token in zip(said.logprobs, forced, strict=True)][len(lead) :]
-        return [each.logprob for each in mine], all(each.rank == 1 for each in mine)
+        prompts = [{"prompt_token_ids": each.prompt} for each in asked]
+        self.llm.generate(prompts[0], SamplingParams(max_tokens=1), use_tqdm=False)
+        sampling = [
+            SamplingParams(
+                temperature=0,
+                max_tokens=len(each.lead) + len(each.gold),
+                ignore_eos=True,
+                logprobs=0,
+                extra_args={"forced": [*each.lead, *each.gold]},
+            )
+            for each in asked
+        ]
+        told = []
+        outputs = self.llm.generate(prompts, sampling, use_tqdm=False)
+        for each, output in zip(asked, outputs, strict=True):
+            said, forced = output.outputs[0], [*each.lead, *each.gold]
+            if list(said.token_ids) != forced:
+                raise SystemExit("the model did not say what was forced upon it")
+            steps = zip(said.logprobs, forced, strict=True)
+            gold = [step[token] for step, token in steps][len(each.lead) :]
+            likeliest = all(one.rank == 1 for one in gold)
+            told.append((each.kind, [one.logprob for one in gold], likeliest))
+        return told
 
     def read(self) -> float | None:
         """Share of the tokens that were read since this was last asked."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.owner import Heartbeat, is_dead, new_owner
+from app.owner import Heartbeat, at_work, is_dead
 from app.progress import OnProgress, Progress
 from app.shelf_files import Files, digest, file_name
 from memory.chunker import chunk
@@ -52,40 +52,50 @@ class Ingest:
         """
         key = digest(path)
         entry = _new_entry(key, path, name)
-        intake, owner, dead = Intake(self.store), new_owner(), ""
+        with at_work() as owner:
+            intake = Intake(self.store)
+            if not self._claimed(entry, intake, owner, on_progress=on_progress):
+                on_progress(Progress(name, "done", 1, 1))
+                return self.store.entry(key)
+            with explained(self.store.where):
+                self.files.put(
+                    path,
+                    entry.file,
+                    lambda done: on_progress(Progress(name, "copy", done, entry.size_bytes)),
+                )
+            return self._finish(entry, intake, owner, password=password, on_progress=on_progress)
+
+    def _claimed(
+        self, entry: Entry, intake: Intake, owner: str, *, on_progress: OnProgress
+    ) -> bool:
+        """Claims a document, waiting for who is at it; False where it is wholly in."""
+        dead = ""
         while True:
             holder = intake.claim(entry, owner=owner, now=time.time(), stale_s=_STALE_S, dead=dead)
             if holder is None:
-                break
+                return True
             if holder == "ready":
-                on_progress(Progress(name, "done", 1, 1))
-                return self.store.entry(key)
+                return False
             if holder != dead and is_dead(holder):
                 dead = holder
                 continue
-            on_progress(Progress(name, "wait"))
+            on_progress(Progress(entry.name, "wait"))
             time.sleep(_WAIT_S)
-        with explained(self.store.where):
-            self.files.put(
-                path,
-                entry.file,
-                lambda done: on_progress(Progress(name, "copy", done, entry.size_bytes)),
-            )
-        return self._finish(entry, intake, owner, password=password, on_progress=on_progress)
 
     def resume(self, entry: Entry, *, on_progress: OnProgress) -> Entry | None:
         """Goes on with a document whose worker is gone; None where it still lives or is lost.
 
         A document whose file never arrived whole is rolled back.
         """
-        intake, owner = Intake(self.store), new_owner()
-        if self._taken(entry, intake, owner) is not None:
-            return None
-        if not self.files.path(entry.file).exists():
-            self.store.delete(entry.id)
-            log.info("rolled back document=%s: its file never arrived", entry.id[:12])
-            return None
-        return self._finish(entry, intake, owner, password=None, on_progress=on_progress)
+        intake = Intake(self.store)
+        with at_work() as owner:
+            if self._taken(entry, intake, owner) is not None:
+                return None
+            if not self.files.path(entry.file).exists():
+                self.store.delete(entry.id)
+                log.info("rolled back document=%s: its file never arrived", entry.id[:12])
+                return None
+            return self._finish(entry, intake, owner, password=None, on_progress=on_progress)
 
     def discard(self, document_id: str) -> bool:
         """Removes a document that is not wholly in, with its file, unless its worker lives.
@@ -97,9 +107,10 @@ class Ingest:
             entry = self.store.entry(document_id)
         except DocumentNotFound:
             return True
-        if self._taken(entry, Intake(self.store), new_owner()) is not None:
-            return False
-        self.store.delete(entry.id)
+        with at_work() as owner:
+            if self._taken(entry, Intake(self.store), owner) is not None:
+                return False
+            self.store.delete(entry.id)
         self.files.remove(entry.file)
         return True
 

@@ -5,13 +5,17 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from serving.errors import GistreeError
 
 log = logging.getLogger(__name__)
+
+_failed: set[str] = set()
+"""Workers of this process that are no longer at work."""
 
 
 def new_owner(pid: int | None = None) -> str:
@@ -20,8 +24,24 @@ def new_owner(pid: int | None = None) -> str:
     return f"{socket.gethostname()}:{pid}:{_started(pid)}:{uuid.uuid4().hex[:8]}"
 
 
+@contextmanager
+def at_work() -> Iterator[str]:
+    """A name for this worker, which is gone where the block fails.
+
+    Such a worker lets go of its claims, but the database that says so may be what failed.
+    """
+    owner = new_owner()
+    try:
+        yield owner
+    except BaseException:
+        _failed.add(owner)
+        raise
+
+
 def is_dead(owner: str) -> bool:
     """Whether that worker is known to be gone; False where it ran on another machine."""
+    if owner in _failed:
+        return True
     host, _, rest = owner.partition(":")
     pid, _, rest = rest.partition(":")
     if host != socket.gethostname() or not pid.isdigit():

@@ -1,8 +1,9 @@
+import contextlib
 import subprocess
 import sys
 import time
 
-from app.owner import Heartbeat, is_dead, new_owner
+from app.owner import Heartbeat, at_work, is_dead, new_owner
 
 
 def test_this_worker_lives_and_names_differ():
@@ -16,6 +17,15 @@ def test_a_worker_that_ended_is_dead():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.strip()
     assert is_dead(owner)
+
+
+def test_a_worker_of_this_process_whose_work_failed_is_dead():
+    with at_work() as well:
+        pass
+    with contextlib.suppress(OSError), at_work() as failed:
+        raise OSError
+    assert not is_dead(well)
+    assert is_dead(failed)
 
 
 def test_nobody_can_tell_of_another_machine():

@@ -1,18 +1,12 @@
 """A library in PostgreSQL: a real server, in a folder of its own."""
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from fakes import HashingEmbedder
-from sqlalchemy import create_engine, text
+from postgres_server import PostgresServer
+from sqlalchemy import text
 
 from app import place
 from app.foreman import Foreman
@@ -25,85 +19,23 @@ from serving.scripted import ScriptedLLM
 pytest.importorskip("psycopg", reason="needs the extra postgres")
 
 
-def programs() -> Path:
-    """Where PostgreSQL's server programs are."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    on_path = shutil.which("initdb")
-    if not found and not on_path:
-        pytest.skip("PostgreSQL's server programs (initdb, postgres) are not installed")
-    return found[-1].parent if found else Path(on_path or "").parent
-
-
-def somebody() -> dict[str, int]:
-    """Options of a process that does not run as root, which PostgreSQL refuses."""
-    if os.geteuid() != 0:
-        return {}
-    names = {user.pw_name: user for user in pwd.getpwall()}
-    user = names.get("postgres") or names["nobody"]
-    return {"user": user.pw_uid, "group": user.pw_gid}
-
-
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """URL of a server without its database's name."""
-    where, who = programs(), somebody()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="gistree-pg-", ignore_cleanup_errors=True) as folder:
-        if who:
-            os.chown(folder, who["user"], who["group"])
-        data = f"{folder}/data"
-        options = {"cwd": folder, "check": True, "capture_output": True, **who}
-        make = [where / "initdb", "-D", data, "-U", "gistree", "-A", "trust", "--no-sync"]
-        subprocess.run([*make, "-E", "UTF8", "--locale=C"], **options)
-        log = open(f"{folder}/log", "wb")  # noqa: SIM115  the server keeps it
-        settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off"}
-        process = subprocess.Popen(
-            [
-                *(where / "postgres", "-D", data, "-p", str(port)),
-                *(f"--{name}={value}" for name, value in settings.items()),
-            ],
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-            **who,
-        )
-        try:
-            ready = [where / "pg_isready", "-h", "127.0.0.1", "-p", str(port), "-t", "1"]
-            for _ in range(60):
-                if subprocess.run(ready, capture_output=True).returncode == 0:
-                    break
-                threading.Event().wait(0.25)
-            else:
-                pytest.fail(Path(folder, "log").read_text())
-            yield f"postgresql://gistree@127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(30)
-            log.close()
-
-
-def psql(server: str, statement: str, database: str = "postgres") -> None:
-    """A statement of the administrator's."""
-    url = f"{server.replace('postgresql', 'postgresql+psycopg')}/{database}"
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(statement))
-    engine.dispose()
+def server() -> Iterator[PostgresServer]:
+    running = PostgresServer()
+    yield running
+    running.close()
 
 
 @pytest.fixture
 def at(server, tmp_path, monkeypatch):
     """Opens a fresh database, as often as it is called."""
     monkeypatch.setattr(place.platformdirs, "user_data_path", lambda _: tmp_path / "data")
-    psql(server, "DROP DATABASE IF EXISTS books WITH (FORCE)")
-    psql(server, "CREATE DATABASE books")
+    server.empty()
     libraries: list[Library] = []
 
     def open_one(*replies: str) -> Library:
         library = Library(
-            f"{server}/books",
+            f"{server.url}/books",
             settings=Settings(pruner="none"),
             model=ScriptedLLM(list(replies)),
             embedder=HashingEmbedder(),
@@ -190,16 +122,13 @@ def test_two_first_writers_at_once(at, tmp_path):
 def test_a_connection_that_is_cut_between_calls_is_made_anew(at, server, lamp):
     library = at()
     book = library.add(lamp)
-    psql(
-        server,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'books'",
-    )
+    server.cut()
     assert [e.id for e in library.list()] == [book.id]
     assert library.search("storm")
 
 
 def test_a_server_that_is_gone_or_refuses_is_named_without_the_password(at, server, tmp_path):
-    for url in ("postgresql://me:secret@127.0.0.1:9/books", f"{server}/nosuch"):
+    for url in ("postgresql://me:secret@127.0.0.1:9/books", f"{server.url}/nosuch"):
         with pytest.raises(LibraryError, match=r"postgresql://.*failed") as error:
             Library(url, settings=Settings())
         assert "secret" not in str(error.value)
@@ -207,7 +136,7 @@ def test_a_server_that_is_gone_or_refuses_is_named_without_the_password(at, serv
 
 def test_a_library_of_a_newer_version_says_upgrade(at, server):
     at()
-    psql(server, "UPDATE alembic_version SET version_num = '9999'", "books")
+    server.say("UPDATE alembic_version SET version_num = '9999'", "books")
     with pytest.raises(LibraryTooNew, match=r"9999.*upgrade"):
         at()
 
@@ -245,13 +174,7 @@ def test_a_batch_goes_on_when_its_connections_are_cut(at, server, lamp, tmp_path
     source, out = tmp_path / "q.jsonl", tmp_path / "a.jsonl"
     source.write_text('{"question": "Which ship struck the reef?"}\n' * 6, encoding="utf-8")
 
-    def cut(_event: object) -> None:
-        psql(
-            server,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'books'",
-        )
-
-    totals = library.batch(source, out, on_event=cut)
+    totals = library.batch(source, out, on_event=lambda _event: server.cut())
     assert (totals.finished, totals.failed) == (6, 0)
 
 

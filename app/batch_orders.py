@@ -16,7 +16,8 @@ from app.uploads import Upload, Uploads
 from memory.job_book import Job
 from serving.errors import GistreeError
 
-QUESTION_FILES = ("jsonl", "csv", "parquet")
+QUESTION_FILES = ("jsonl", "csv", "parquet", "xlsx")
+ANSWER_FILES = ("jsonl", "csv", "parquet")
 
 
 def batch_folder(library: Library, batch: str) -> Path:
@@ -46,7 +47,7 @@ def order_batch(
 
     Args:
         library: Whose documents are asked.
-        upload: The file: JSONL, CSV or Parquet, by its name.
+        upload: The file: JSONL, CSV, Parquet or XLSX, by its name.
         documents: Ids that rows without documents of their own ask; none asks all.
         reader: Of rows that name none; empty takes the settings' one.
         budget_tokens: Likewise; 0 takes the usual one.

@@ -15,7 +15,7 @@ SOME_FAILED = 3
 
 def batch(
     questions: Annotated[
-        str, typer.Argument(help="Questions: .jsonl, .csv or .parquet; a file or a URL.")
+        str, typer.Argument(help="Questions: .jsonl, .csv, .parquet or .xlsx; a file or a URL.")
     ],
     out: Annotated[str, typer.Option("--out", "-o", help="Answers, likewise.")],
     library: LibraryOption = None,

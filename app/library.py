@@ -457,7 +457,7 @@ class Library:
         """Answers a file of questions; run again, it goes on where it was ended.
 
         Args:
-            source: Questions: .jsonl, .csv or .parquet, a path or a URL; see
+            source: Questions: .jsonl, .csv, .parquet or .xlsx, a path or a URL; see
                 ``app.batch.batch.Batch``, also for what is not said here.
             out: Answers likewise.
             documents: Of rows that name none; all where not given.

@@ -5,7 +5,13 @@ from functools import partial
 
 import streamlit as st
 
-from app.batch_orders import QUESTION_FILES, latest_answers, order_batch, result_file
+from app.batch_orders import (
+    ANSWER_FILES,
+    QUESTION_FILES,
+    latest_answers,
+    order_batch,
+    result_file,
+)
 from app.library import Library
 from app.reading_choices import reader_choices
 from app.types import GistreeError, Job
@@ -44,7 +50,7 @@ def _order(shelf: Library) -> None:
     readers = [choice.name for choice in reader_choices(shelf.settings.reader)]
     with st.form(f"batch-{turn}"):
         file = st.file_uploader(
-            "Questions: CSV, JSONL or Parquet, with a column “question”",
+            "Questions: CSV, XLSX, JSONL or Parquet, with a column “question”",
             type=QUESTION_FILES,
             key=f"questions-{turn}",
         )
@@ -80,7 +86,7 @@ def _answers(shelf: Library, job: Job, *, is_newest: bool) -> None:
             st.caption("All of them can be downloaded when it has ended or is paused.")
             return
         with st.container(horizontal=True):
-            for kind in QUESTION_FILES:
+            for kind in ANSWER_FILES:
                 st.download_button(
                     kind.upper(),
                     data=partial(_result, shelf, job, kind),

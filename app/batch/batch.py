@@ -33,8 +33,8 @@ class Batch:
 
     Attributes:
         library: Whose documents are asked.
-        source: The question file: .jsonl, .csv or .parquet, with the column "question", and if it
-            likes "id", "document" or "documents", "reader", "budget_tokens".
+        source: The question file: .jsonl, .csv, .parquet or .xlsx, with the column "question", and
+            if it likes "id", "document" or "documents", "reader", "budget_tokens".
         out: The answer file: .jsonl, .csv or .parquet.
         documents: Ids, names or titles that rows without documents of their own ask; None asks
             all of the library.

@@ -1,4 +1,4 @@
-"""The questions of a batch, read row by row from JSONL, CSV or Parquet."""
+"""The questions of a batch, read row by row from JSONL, CSV, Parquet or XLSX."""
 
 import csv
 import hashlib
@@ -96,10 +96,16 @@ def questions(path: Path) -> Iterator[Row]:
     Raises:
         BadQuestions: no such file, no such format, no column "question", or a row that is none.
     """
-    readers = {".jsonl": _jsonl, ".ndjson": _jsonl, ".csv": _csv, ".parquet": _parquet}
+    readers = {
+        ".jsonl": _jsonl,
+        ".ndjson": _jsonl,
+        ".csv": _csv,
+        ".parquet": _parquet,
+        ".xlsx": _xlsx,
+    }
     read = readers.get(path.suffix.lower())
     if read is None:
-        raise BadQuestions(f"{path} is none of .jsonl, .csv, .parquet")
+        raise BadQuestions(f"{path} is none of .jsonl, .csv, .parquet, .xlsx")
     if not path.is_file():
         raise BadQuestions(f"there is no file {path}")
     number = 0
@@ -146,6 +152,12 @@ def _parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
     for number, values in enumerate(rows_of(path), start=1):
         yield f"row {number}", values
+
+
+def _xlsx(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    from app.batch.sheet import rows_of
+
+    yield from rows_of(path)
 
 
 def _row(path: Path, number: int, line: str, values: Mapping[str, Any]) -> Row:

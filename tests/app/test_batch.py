@@ -178,6 +178,29 @@ def test_questions_as_csv_and_parquet(tmp_path):
     assert row.documents == ("a",)
 
 
+def test_questions_in_a_spreadsheet(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for cells in (
+        (),
+        ("id", "question", "documents", "budget_tokens", "mine"),
+        (7, "Wo?", "a; b", 300, None),
+        (None, None, None, None, None),
+        (8.5, "Wer?", None, None, "x"),
+    ):
+        book.active.append(cells)
+    file = tmp_path / "q.xlsx"
+    book.save(file)
+    assert list(questions(file)) == [
+        Row(0, "7", "Wo?", ("a", "b"), "", 300),
+        Row(1, "8.5", "Wer?"),
+    ]
+    book.active.delete_rows(2)  # the names of the columns
+    book.save(file)
+    with pytest.raises(BadQuestions, match='row 4 has no column "question"'):
+        list(questions(file))
+
+
 def test_a_cell_is_no_formula(asked, tmp_path):
     source = ask_file(tmp_path, {"id": "=cmd()", "question": "How deep was it?"})
     out = tmp_path / "answers.csv"
@@ -202,7 +225,8 @@ def test_a_cell_is_no_formula(asked, tmp_path):
         ),
         ("q.jsonl", b'{"question": "A?", "budget_tokens": "many"}\n', "budget_tokens"),
         ("q.jsonl", b"\n", "no questions"),
-        ("q.xlsx", b"PK", "none of .jsonl, .csv, .parquet"),
+        ("q.ods", b"PK", "none of .jsonl, .csv, .parquet, .xlsx"),
+        ("q.xlsx", b"PK", "no XLSX file"),
         ("q.parquet", b"PK", "Parquet"),
     ],
 )

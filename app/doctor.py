@@ -6,7 +6,16 @@ import platform
 import shutil
 from dataclasses import dataclass
 
-from app.models import READING_PACE, Pace, choose_model, keep_pace, open_model, paces
+from app.models import (
+    READING_PACE,
+    ChosenModel,
+    Pace,
+    choose_model,
+    keep_pace,
+    open_model,
+    paces,
+)
+from app.server_state import prefix_cache
 from app.settings import Settings, settings_file
 from serving.catalogue import card, catalogue, default_llm
 from serving.errors import GistreeError, ModelError
@@ -16,6 +25,9 @@ EXTRAS = {
     "sentence-transformers": ("sentence_transformers", "any embedder or cross-encoder by name"),
     "provence": ("transformers", "the Provence and OpenProvence pruners"),
     "llama-index": ("llama_index", "PPTX, XLSX, CSV, IPYNB, e-mail and more"),
+    "langchain": ("langchain", "the library in LangChain, and its chat models here"),
+    "mcp": ("mcp", "gistree mcp"),
+    "vllm": ("vllm", "gistree serve"),
     "ui": ("streamlit", "the web page"),
     "postgres": ("psycopg", "a library in PostgreSQL"),
 }
@@ -119,6 +131,7 @@ def _model(settings: Settings, *, measure: bool) -> list[Finding]:
     ability = chosen.card.ability if chosen.card else "as its server's"
     better = f"gistree models fetch {default_llm()}" if ability == "tiny" else ""
     findings.append(Finding("language model", f"{chosen.name} ({ability}): {chosen.why}", better))
+    findings += _attention(settings, chosen)
     if measure:
         try:
             measure_pace(settings)
@@ -134,6 +147,20 @@ def _model(settings: Settings, *, measure: bool) -> list[Finding]:
     writes = known.completion_tokens_per_s
     pace_text = f"reads {reads:.0f} tokens a second, writes {writes:.0f}"
     return [*findings, Finding("reading pace", pace_text, slow)]
+
+
+def _attention(settings: Settings, chosen: ChosenModel) -> list[Finding]:
+    """How the model's attention reads, and what a server's prefix cache has spared."""
+    if chosen.kind == "file":
+        return [Finding("attention", "dense: the embedded model reads everything")]
+    counted = prefix_cache(chosen.where, settings.api_key) if chosen.kind == "server" else None
+    if counted is None:
+        return [Finding("attention", "as its server does it")]
+    share = f"{counted.hit / counted.asked:.0%}" if counted.asked else "nothing"
+    return [
+        Finding("attention", "as the server was started: gistree serve --attention …"),
+        Finding("prefix cache", f"{share} of {counted.asked:,} prompt tokens since its start"),
+    ]
 
 
 def measure_pace(settings: Settings) -> Pace:

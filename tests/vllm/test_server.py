@@ -16,6 +16,7 @@ import pytest
 
 from agents.answer import Answer
 from app.library import Library
+from app.server_state import prefix_cache
 from serving.backends.openai import OpenAIServer
 from serving.errors import BadReply, ContextOverflow, ModelNotFound, ModelUnavailable
 from serving.model import Message
@@ -129,6 +130,15 @@ def test_another_question_about_the_same_text_finds_it_in_the_cache(model):
     other = [ASK[0], Message("user", f"{STORY}\nWhen did she strike the reef?")]
     usage = model.complete(other, max_tokens=1).usage
     assert usage.cached_tokens > 0.8 * usage.prompt_tokens
+
+
+def test_the_server_counts_what_its_cache_spared(server, model):
+    before = prefix_cache(server.url)
+    model.complete(ASK, max_tokens=1)
+    model.complete(ASK, max_tokens=1)
+    after = prefix_cache(server.url)
+    assert after.hit > before.hit
+    assert after.asked >= before.asked + 2 * model.count_prompt(ASK)
 
 
 def test_closing_the_stream_ends_the_servers_work(server, model):

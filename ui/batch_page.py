@@ -1,7 +1,8 @@
 """The page "Batch": files of questions answered in the background, watched, fetched."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -81,7 +82,9 @@ def _answers(shelf: Library, job: Job, *, is_newest: bool) -> None:
     with st.expander(
         f"Answers: {label(job.name, max_chars=60)}", expanded=is_newest, key=f"answers-{job.id}"
     ):
-        st.fragment(_table, run_every=3.0 if job.state == "running" else None)(shelf, job)
+        st.fragment(_table, run_every=3.0 if job.state in ("queued", "running") else None)(
+            shelf, job
+        )
         if job.state in ("running", "queued"):
             st.caption("All of them can be downloaded when it has ended or is paused.")
             return
@@ -121,4 +124,13 @@ def _places(row: dict[str, object]) -> str:
     citations = row.get("citations")
     if not isinstance(citations, list):
         return ""
-    return "\n".join(f"{one['title']}, {one['label'] or one['page']}" for one in citations[:3])
+    return "\n".join(f"{one['title']}, {_place(one)}" for one in citations[:3])
+
+
+def _place(citation: Mapping[str, Any]) -> str:
+    """The page, or where there are none the section, or how far in."""
+    page = citation["label"] or citation["page"]
+    if page:
+        return f"page {page}"
+    section = citation["section"]
+    return str(section[-1]) if section else f"{citation['position']:.0%} in"

@@ -89,7 +89,7 @@ def _gists(library: Library, memory: GistMemory, visit: Visit | None) -> None:
         lit = visit is not None and visit.touches(gist.span)
         seen = inline(" visited", kind="gt-tag") if lit else ""
         rows.append(
-            f'<div class="{"gt-lit" if lit else ""}"><p>{where}{mark}{seen}</p>'
+            f'<div class="gt-part{" gt-lit" if lit else ""}"><div>{where}{mark}{seen}</div>'
             f"{block(gist.text)}</div>"
         )
     st.html("".join(rows))

@@ -50,6 +50,7 @@ STYLE = """
 .gt-problem { border-inline-start: 3px solid #d9822b; padding-inline-start: .75rem; }
 .gt-lit { background: color-mix(in srgb, #f2c230 22%, transparent); border-radius: 4px;
   border-inline-start: 3px solid #d9a21b; padding-inline-start: .6rem; }
+.gt-part { margin-block: 0 .9rem; }
 .gt-tag { display: inline-block; margin: .15rem .35rem 0 0; padding: 0 .5rem; font-size: .8rem;
   border: 1px solid color-mix(in srgb, currentColor 35%, transparent); border-radius: 1rem; }
 .gt-table { border-collapse: collapse; width: 100%; font-size: .9rem; }

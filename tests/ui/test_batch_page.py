@@ -90,3 +90,18 @@ def test_a_cancelled_batch_leaves_nothing(page, library):
     page.run()
     assert library.jobs.list() == ()
     assert list((library.place.folder / "batches").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("citation", "said"),
+    [
+        ({"label": "iv", "page": 4, "section": [], "position": 0.1}, "page iv"),
+        ({"label": "", "page": 4, "section": ["One"], "position": 0.1}, "page 4"),
+        ({"label": "", "page": None, "section": ["One", "Two"], "position": 0.1}, "Two"),
+        ({"label": "", "page": None, "section": [], "position": 0.126}, "13% in"),
+    ],
+)
+def test_an_answers_place_is_told_whatever_the_format_has(citation, said):
+    from ui.batch_page import _places
+
+    assert _places({"citations": [{"title": "Tale", **citation}]}) == f"Tale, {said}"

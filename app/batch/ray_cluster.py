@@ -3,19 +3,15 @@
 import logging
 import os
 import pickle
-import secrets
 import socket
-import sys
 import tempfile
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from app.batch.errors import ClusterFailed
-from serving.errors import MissingExtra
+from app.batch.ray_quiet import quiet_ray, unsaid
 
 if TYPE_CHECKING:
     from app.batch.piece_worker import Errand
@@ -23,12 +19,6 @@ if TYPE_CHECKING:
 
 HERE = "local"
 """Instead of a cluster's address: Ray is started on this machine, and ended with the batch."""
-_SILENT = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DATA_DISABLE_PROGRESS_BARS": "1",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns of a change to come
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
-}
 _HEAD = "node:__internal_head__"
 """Resource of the one machine without which there is no cluster."""
 _REACH_S = 5.0  # Ray itself would knock for minutes
@@ -138,8 +128,7 @@ def joined(on: str) -> Iterator[Cluster]:
         MissingExtra: Ray is not installed.
         ClusterFailed: there is no such cluster.
     """
-    with _environment(_SILENT | (_secluded() if on == HERE else {})):
-        ray = _imported()
+    with quiet_ray(secluded=on == HERE) as ray:
         if ray.is_initialized():
             yield _seen(ray)
             return
@@ -155,7 +144,7 @@ def joined(on: str) -> Iterator[Cluster]:
                 }
             try:
                 _reach(on)
-                with _unsaid():
+                with unsaid():
                     ray.init(on, **options)
             except (OSError, RuntimeError, ValueError) as error:
                 raise ClusterFailed(f"there is no cluster of Ray's at {on}: {error}") from error
@@ -165,64 +154,11 @@ def joined(on: str) -> Iterator[Cluster]:
                 ray.shutdown()
 
 
-def _imported() -> Any:
-    """Ray and Ray Data, saying nothing but errors."""
-    try:
-        with warnings.catch_warnings():
-            # Ray Data sets options of its own that it has given up.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            import ray
-            import ray.data
-
-            ray.data.DataContext.get_current()
-    except ModuleNotFoundError as error:
-        raise MissingExtra("a batch on a cluster", "ray") from error
-    for name in ("ray", "ray.data"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    return ray
-
-
 def _reach(on: str) -> None:
     """Whether somebody listens at a cluster's address; raises OSError."""
     host, _, port = on.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), timeout=_REACH_S).close()
-
-
-@contextmanager
-def _unsaid() -> Iterator[None]:
-    """Drops what is written to standard error: Ray's core greets there before it can be told."""
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
-
-
-@cache
-def _secluded() -> dict[str, str]:
-    """Environment of a Ray that others keep out of: who reaches its ports may run programs."""
-    return {
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on every system, it listens on 127.0.0.1 alone
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),  # else it leaves one in the person's home
-    }
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """The environment with these values, where it has none of its own; what Ray adds goes too."""
-    before = {name for name in os.environ if name.startswith("RAY_")}
-    os.environ.update({name: value for name, value in values.items() if name not in before})
-    try:
-        yield
-    finally:
-        for name in [name for name in os.environ if name.startswith("RAY_")]:
-            if name not in before:
-                del os.environ[name]
 
 
 def _seen(ray: Any) -> Cluster:

@@ -1,15 +1,19 @@
 """A batch on a real cluster of Ray's, on this machine: robbed of workers and nodes, and ended."""
 
 import json
+import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 import pytest
+from conftest import LAMP, WELL
 from door import Door, model_cache
 from fake_server import Answer, FakeServer, events
 
@@ -33,7 +37,7 @@ class Slow(Answer):
         return super().bytes()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server():
     fake = FakeServer()
     fake.say("/v1/models", {"object": "list", "data": [{"id": "parrot", "object": "model"}]})
@@ -44,23 +48,28 @@ def server():
     fake.close()
 
 
-@pytest.fixture
-def library(tmp_path, lamp, well, server):
-    settings = Settings(library=str(tmp_path / "library"), models=model_cache(), model=server.url)
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("ray")
+
+
+@pytest.fixture(scope="module")
+def library(home, server):
+    settings = Settings(library=str(home / "library"), models=model_cache(), model=server.url)
     with Library(settings=settings) as library:
-        library.add(lamp)
-        library.add(well)
+        library.add(LAMP.encode(), name="lamp.txt")
+        library.add(WELL.encode(), name="well.txt")
         yield library
 
 
-@pytest.fixture
-def source(tmp_path):
+@pytest.fixture(scope="module")
+def source(home):
     rows = [
         {"id": f"{name}{n}", "question": f"Which ship struck the reef, {n}?", "document": name}
         for n in range(ROWS // 3)
         for name in ("lamp.txt", "well.txt", "gone.txt")
     ]
-    path = tmp_path / "questions.jsonl"
+    path = home / "questions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
@@ -72,13 +81,29 @@ def rows_of(out):
     ]
 
 
-@pytest.fixture
-def undisturbed(library, source, tmp_path):
+@pytest.fixture(scope="module")
+def undisturbed(library, source, home):
     """The answers as this process makes them, in order."""
-    out = tmp_path / "local.jsonl"
+    out = home / "local.jsonl"
     with Batch(library, source, out, in_order=True) as batch:
         list(batch.run())
     return rows_of(out)
+
+
+@pytest.fixture(scope="module")
+def door(home, server):
+    """The command line over the library."""
+    return Door(home, model_cache(), {"GISTREE_MODEL": server.url})
+
+
+def begun(out):
+    """Waits until a batch has some of its rows, and says where they are."""
+    rows = out.with_name(f"{out.name}.rows")
+    for _ in range(600):
+        if rows.exists() and rows.read_bytes().count(b"\n") > 2:
+            return rows
+        time.sleep(0.1)
+    raise AssertionError(f"{rows} has no rows")
 
 
 def workers(process=None):
@@ -93,6 +118,7 @@ def _command(process):
 
 def test_workers_that_are_killed_change_nothing(library, source, undisturbed, tmp_path, capfd):
     out, killed = tmp_path / "spread.jsonl", []
+    at_sigterm = signal.getsignal(signal.SIGTERM)
     with Batch(library, source, out, in_order=True, on="local") as batch:
         for _ in batch.run():
             if not killed:
@@ -104,20 +130,17 @@ def test_workers_that_are_killed_change_nothing(library, source, undisturbed, tm
     assert rows_of(out) == undisturbed
     assert capfd.readouterr().out == ""
     assert psutil.Process().children(recursive=True) == []
+    assert signal.getsignal(signal.SIGTERM) == at_sigterm
+    assert not [name for name in os.environ if name.startswith("RAY_")]
 
 
 def test_ctrl_c_leaves_nothing_of_ray_and_the_same_command_goes_on_without_it(
-    library, source, undisturbed, server, tmp_path
+    source, undisturbed, door, tmp_path
 ):
-    door = Door(tmp_path, model_cache(), {"GISTREE_MODEL": server.url})
     out = tmp_path / "answers.csv"
     command = ("batch", source, "--out", out, "--in-order")
     running = door.start(*command, "--on", "local")
-    rows = tmp_path / "answers.csv.rows"
-    for _ in range(600):
-        if rows.exists() and rows.read_bytes().count(b"\n") > 2:
-            break
-        time.sleep(0.1)
+    rows = begun(out)
     family = psutil.Process(running.pid).children(recursive=True)
     assert workers(psutil.Process(running.pid))
     (folder,) = {f for child in family for f in re.findall(r"/tmp/gistree-\w+", _command(child))}
@@ -136,41 +159,38 @@ def test_ctrl_c_leaves_nothing_of_ray_and_the_same_command_goes_on_without_it(
     assert sorted(rows_of(rows), key=lambda row: row["row"]) == undisturbed
 
 
-# Ray's own cluster for tests leaves files of its log open.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_node_that_is_lost_changes_nothing(library, source, undisturbed, tmp_path, monkeypatch):
-    """A cluster of two nodes that is spoken to from outside; one of them is killed."""
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    from ray.cluster_utils import Cluster
-
+@pytest.fixture
+def nodes():
+    """A process that keeps a cluster of two nodes, and the address of its client port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    out, lost = tmp_path / "spread.jsonl", False
-    head = {
-        "num_cpus": 1,
-        "ray_client_server_port": port,
-        "include_dashboard": False,
-        "_system_config": {  # it looks for dead nodes more often
-            "health_check_initial_delay_ms": 0,
-            "health_check_period_ms": 500,
-            "health_check_timeout_ms": 2_000,
-            "health_check_failure_threshold": 3,
-        },
-    }
-    cluster = Cluster(initialize_head=True, head_node_args=head)
-    try:
-        node = cluster.add_node(num_cpus=1)
-        on = f"ray://127.0.0.1:{port}"
-        with Batch(library, source, out, in_order=True, on=on) as batch:
-            for _ in batch.run():
-                if not lost:
-                    cluster.remove_node(node, allow_graceful=False)
-                    lost = True
-                    assert batch.finished < ROWS / 2
-        assert rows_of(out) == undisturbed
-    finally:
-        cluster.shutdown()
+    script = Path(__file__).parent / "ray_nodes.py"
+    process = subprocess.Popen(
+        [sys.executable, script, str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
+        text=True,
+    )
+    while process.stdout.readline() != "ready\n":
+        assert process.poll() is None
+    yield process, f"ray://127.0.0.1:{port}"
+    process.communicate(timeout=60)
+
+
+def test_a_node_that_is_lost_changes_nothing(source, undisturbed, nodes, door, tmp_path):
+    process, on = nodes
+    out = tmp_path / "answers.csv"
+    running = door.start("batch", source, "--out", out, "--in-order", "--on", on)
+    rows = begun(out)
+    process.stdin.write("lose it\n")
+    process.stdin.flush()
+    assert rows.read_bytes().count(b"\n") < ROWS / 2
+    said, errors = running.communicate(timeout=120)
+    assert (running.returncode, said) == (3, b""), errors
+    assert sorted(rows_of(rows), key=lambda row: row["row"]) == undisturbed
 
 
 def test_a_cluster_that_is_not_there_is_named(library, source, tmp_path):

@@ -21,6 +21,7 @@ TESTED = ("0.32",)
 log = logging.getLogger(__name__)
 
 _PAYS = 1.5
+_WIDEST = 128  # tokens of the largest KV block that is usual
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,26 @@ def parse(spec: str) -> Attention:
     return Attention(**found)
 
 
+def check_options(attention: Attention) -> None:
+    """Says at the start what would fail at the first long prompt.
+
+    Raises:
+        BadOption: a count is below 1, or a budget has no room for a block beside what is read
+            always.
+    """
+    for selector in filter(None, (attention.decode, attention.prefill)):
+        for name in ("segment", "samples", "reuse", "branch"):
+            if getattr(selector, name, 1) < 1:
+                raise BadOption(f"{name} cannot be {getattr(selector, name)}: at least 1 is needed")
+        always = max(getattr(selector, "newest", 0), getattr(selector, "first", 0))
+        if selector.budget < always + _WIDEST:
+            raise BadOption(
+                f"a budget of {selector.budget} tokens is too small for "
+                f"{type(selector).__name__.lower()}, which always reads {always}; "
+                f"at least {always + _WIDEST} are needed"
+            )
+
+
 def wanted() -> Attention:
     """What the environment asks for."""
     return parse(os.environ.get(VARIABLE, ""))
@@ -90,7 +111,7 @@ def register() -> None:
     spec = os.environ.get(VARIABLE, "")
     if not spec:
         return
-    parse(spec)  # a mistake is said before a model is loaded
+    check_options(parse(spec))  # a mistake is said before a model is loaded
     import vllm
     from vllm.platforms import current_platform
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend

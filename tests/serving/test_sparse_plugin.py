@@ -3,7 +3,7 @@ import pytest
 pytest.importorskip("torch", reason="needs torch; make test-vllm")
 
 from serving.errors import BadOption, UnknownName
-from serving.sparse_plugin import parse, register
+from serving.sparse_plugin import check_options, parse, register
 
 
 def test_one_selector_for_each_phase_and_what_is_dense():
@@ -30,6 +30,21 @@ def test_one_selector_for_each_phase_and_what_is_dense():
 def test_a_mistake_is_said(spec, error, said):
     with pytest.raises(error, match=said):
         parse(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("quest:budget=100", "a budget of 100 tokens is too small for quest.* at least 192 are"),
+        ("minference:budget=300,first=200", "which always reads 200; at least 328 are needed"),
+        ("critiprefill:segment=0", "segment cannot be 0"),
+        ("sample:samples=-2", "samples cannot be -2"),
+        ("hip:reuse=0", "reuse cannot be 0"),
+    ],
+)
+def test_what_would_fail_at_the_first_long_prompt_is_said_at_the_start(spec, said):
+    with pytest.raises(BadOption, match=said):
+        check_options(parse(spec))
 
 
 def test_without_the_variable_nothing_happens(monkeypatch):

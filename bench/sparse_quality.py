@@ -9,7 +9,7 @@ that the model itself gives. Reported for each setting, per token: that of a nee
 the sentence in which it stands, and the share of needles of which every token was the likeliest,
 which greedy decoding would have said; that of qmsum's gold answers; and that of the evidence itself
 behind its first words, which a model repeats only if it sees it. Decode settings read a prompt that
-was computed densely, prefill settings decode densely.
+was computed densely, prefill settings decode densely. A second run adds its settings to the file.
 """
 
 import argparse
@@ -95,13 +95,14 @@ def main() -> None:
     command = f"python bench/sparse_quality.py FOLDER --tokens {options.tokens}"
     command += f" --needles {options.needles} --meetings {options.meetings}"
     command += f" --dense-layers {options.dense_layers}"
-    kept = {
-        "command": command,
-        "model": options.folder.name,
-        "asked": dict(Counter(each.kind for together in asked for each in together)),
-        "rows": rows,
-    }
-    file = options.out / f"sparse-quality-{date.today()}.json"
+    asked_of = dict(Counter(each.kind for together in asked for each in together))
+    file = options.out / f"sparse-quality-{date.today()}-{options.tokens}.json"
+    if file.exists():  # other settings of the same command, measured in another run
+        before = json.loads(file.read_text(encoding="utf-8"))
+        mine = {row["setting"] for row in rows}
+        if before["command"] == command:
+            rows = [row for row in before["rows"] if row["setting"] not in mine] + rows
+    kept = {"command": command, "model": options.folder.name, "asked": asked_of, "rows": rows}
     file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 

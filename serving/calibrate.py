@@ -71,6 +71,7 @@ def measured_layers(
         BadOption: a document is no longer than the budget, or vLLM is not installed.
     """
     os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # the layers must be in this process
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     try:
         from vllm import LLM, SamplingParams
     except ImportError as error:

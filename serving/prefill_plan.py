@@ -82,7 +82,7 @@ def prefill_rows(
     ends, own = segments.ends, segments.own
     end = batch.seq_lens[request]
     table = batch.block_table[request].long()
-    selection = _before(selector, table, q, bounds, segments, scale, size)
+    selection = _before(selector, batch, table, q, bounds, segments, scale)
     own_most = int(((ends - 1) // size + 1 - own).max())
     width = selection.blocks.shape[-1] + own_most
     rank = torch.arange(width)
@@ -105,12 +105,12 @@ def prefill_rows(
 
 def _before(
     selector: PrefillSelector,
+    batch: Batch,
     table: Tensor,
     q: Tensor,
     bounds: BlockBounds,
     segments: Segments,
     scale: float,
-    block_size: int,
 ) -> Selection:
     """What each segment reads of the blocks before it; nothing where there are none."""
     starts, own, heads = segments.starts, segments.own, q.shape[1]
@@ -124,13 +124,13 @@ def _before(
     step = max(selector.segment // selector.samples, 1)
     some = torch.arange(0, selector.segment, step)
     wanted = (starts[empty:] - starts[0]).unsqueeze(1) + some
-    key_min, key_max = bounds.of(table[: int(own[-1])])
+    key_min, key_max = bounds.of(table[: int(own[-1])], batch.room)
     found = selector.select(
         q=q[wanted.clamp(max=q.shape[0] - 1)].float() * scale,
         key_min=key_min,
         key_max=key_max,
         num_blocks=own[empty:],
-        block_size=block_size,
+        block_size=batch.block_size,
     )
     nothing = (0, 0, 0, 0, empty, 0)
     return Selection(

@@ -16,7 +16,6 @@ from serving.sparse_plan import (
     Batch,
     Rows,
     decode_rows,
-    decode_seq_lens,
     dense_rows,
     joined,
     select_decode,
@@ -70,10 +69,9 @@ class _Kept:
     """A decode selection that is used for several steps."""
 
     rows: Rows
-    counts: Tensor
-    steps: int
-    next_lens: list[int]
-    last_blocks: list[int]
+    steps: int = 0
+    next_lens: list[int] = field(default_factory=list)
+    last_blocks: list[int] = field(default_factory=list)
 
 
 class SparseLayer:
@@ -181,11 +179,13 @@ class SparseLayer:
         ):
             q = query[: len(lengths)].reshape(-1, *self._shape).float() * self._scale
             selection = select_decode(selector, batch, q, bounds)
-            rows = decode_rows(batch, selection, self._shape[0])
-            kept = self._kept = _Kept(rows, selection.counts, 0, [], step.last_blocks)
+            kept = self._kept = _Kept(decode_rows(batch, selection, self._shape[0]))
+        else:
+            kept.rows = replace(kept.rows, seq_lens=kept.rows.seq_lens + 1)
         kept.steps += 1
         kept.next_lens = [length + 1 for length in lengths]
-        return replace(kept.rows, seq_lens=decode_seq_lens(batch, kept.counts))
+        kept.last_blocks = step.last_blocks
+        return kept.rows
 
     def _long_prompts(
         self, selector: PrefillSelector, query: Tensor, step: Step, bounds: BlockBounds
@@ -215,13 +215,18 @@ class SparseLayer:
 
     def _count(self, rows: Rows, batch: Batch) -> None:
         """Each query counts the tokens before it in its row, and in its whole sequence."""
+        heads = self._shape[0]
+        if rows.places is None:  # one query a row
+            self.tokens_read += int(rows.seq_lens.sum())
+            self.tokens_there += sum(batch.seq_lens) * heads
+            return
         queries = rows.query_starts.diff().long()
         self.tokens_read += int((queries * (rows.seq_lens - (queries - 1) / 2)).sum())
         for start, end, length in zip(
             batch.query_starts[:-1], batch.query_starts[1:], batch.seq_lens, strict=True
         ):
             new = end - start
-            self.tokens_there += int(new * (length - (new - 1) / 2)) * self._shape[0]
+            self.tokens_there += int(new * (length - (new - 1) / 2)) * heads
 
 
 _said: set[tuple[object, ...]] = set()

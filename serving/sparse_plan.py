@@ -7,12 +7,12 @@ own table through the same kernel. A long prompt's segments become rows likewise
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from serving.block_bounds import BlockBounds
+from serving.block_bounds import BlockBounds, Room
 from serving.selection import DecodeSelector, Selection
 
 
@@ -55,12 +55,14 @@ class Batch:
         seq_lens: Tokens of each request, new ones included.
         block_table: Physical blocks, int32 [num_requests, most_blocks].
         block_size: Tokens of a block.
+        room: Memory that its layers use one after the other.
     """
 
     query_starts: Sequence[int]
     seq_lens: Sequence[int]
     block_table: Tensor
     block_size: int
+    room: Room = field(default_factory=Room)
 
 
 def dense_rows(batch: Batch, request: int, num_kv_heads: int) -> Rows:
@@ -78,17 +80,6 @@ def dense_rows(batch: Batch, request: int, num_kv_heads: int) -> Rows:
     )
 
 
-def decode_seq_lens(batch: Batch, counts: Tensor) -> Tensor:
-    """Tokens that each row of a decode step reads, int32 [num_requests * num_kv_heads].
-
-    Args:
-        batch: The step.
-        counts: Blocks of each head, [num_requests, num_kv_heads].
-    """
-    tail = (torch.tensor(batch.seq_lens) - 1) % batch.block_size + 1
-    return ((counts - 1) * batch.block_size + tail.unsqueeze(1)).flatten().to(torch.int32)
-
-
 def decode_rows(batch: Batch, selection: Selection, num_kv_heads: int) -> Rows:
     """Rows for a batch in which each request has one new token."""
     num_requests = len(batch.seq_lens)
@@ -98,10 +89,12 @@ def decode_rows(batch: Batch, selection: Selection, num_kv_heads: int) -> Rows:
     head = torch.arange(num_kv_heads)
     table = physical * num_kv_heads + head.view(1, -1, 1)
     rows = num_requests * num_kv_heads
+    tail = (torch.tensor(batch.seq_lens) - 1) % batch.block_size + 1
+    seq_lens = (selection.counts - 1) * batch.block_size + tail.unsqueeze(1)
     return Rows(
         places=None,
         table=table.view(rows, -1).to(torch.int32).contiguous(),
-        seq_lens=decode_seq_lens(batch, selection.counts),
+        seq_lens=seq_lens.flatten().to(torch.int32),
         query_starts=torch.arange(rows + 1, dtype=torch.int32),
     )
 
@@ -119,7 +112,7 @@ def select_decode(
     """
     num_blocks = -(-torch.tensor(batch.seq_lens) // batch.block_size)
     physical = batch.block_table[: len(batch.seq_lens), : int(num_blocks.max())].long()
-    key_min, key_max = bounds.of(physical)
+    key_min, key_max = bounds.of(physical, batch.room)
     return selector.select(
         q=q.float(),
         key_min=key_min,

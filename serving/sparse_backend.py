@@ -1,8 +1,8 @@
 """Sparse attention in vLLM: its own CPU kernel with shorter block tables.
 
-Only this file knows vLLM's internals. The KV cache, prefix caching, chunked prefill and batching
-stay vLLM's. Layers with sliding windows, ALiBi, sinks, a quantised or a shared cache, and encoders,
-stay dense.
+Only this file and ``serving/sparse_flash.py`` know vLLM's internals. The KV cache, prefix caching,
+chunked prefill and batching stay vLLM's. Layers with sliding windows, ALiBi, sinks, a quantised or
+a shared cache, and encoders, stay dense.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from vllm.v1.attention.backends.cpu_attn import (
     CPUAttentionMetadata,
 )
 
-from serving.sparse_layer import SparseLayer, Step, say_once, step_of
+from serving.sparse_layer import SparseLayer, say_once, shared_step
 from serving.sparse_plan import Rows
 from serving.sparse_plugin import wanted
 
@@ -101,7 +101,7 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
             and attn_metadata.causal
             and attn_metadata.dynamic_causal is None
         ):
-            step = _step(attn_metadata, kv_cache.shape[2])
+            step = shared_step(attn_metadata, kv_cache.shape[2])
             rows = self.sparse.rows(layer.layer_name, query, step)
         if rows is None:
             dense: Tensor = super().forward(
@@ -163,7 +163,7 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
 
     def _schedule(self, layer: Any, query: Tensor, metadata: Any, rows: Rows) -> Tensor:
         """The kernel's plan for rows of these lengths; layers with the same share it."""
-        schedules = _step(metadata, 0).schedules
+        schedules = shared_step(metadata, 0).schedules
         key = rows.seq_lens.numpy().tobytes()
         if key not in schedules:
             schedules[key] = ops.cpu_attn_get_scheduler_metadata(
@@ -182,16 +182,3 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
                 kv_cache_dtype=self.kv_cache_dtype,
             )
         return schedules[key]
-
-
-def _step(metadata: Any, block_size: int) -> Step:
-    """What the layers of a step share, kept on its metadata."""
-    known: Step | None = getattr(metadata, "gistree_step", None)
-    if known is None:
-        known = metadata.gistree_step = step_of(
-            metadata.query_start_loc,
-            metadata.seq_lens,
-            metadata.block_table,
-            block_size=block_size,
-        )
-    return known

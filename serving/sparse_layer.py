@@ -6,6 +6,7 @@ come, and gets rows for a paged kernel, or None: read everything.
 
 import logging
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from torch import Tensor
 
@@ -62,6 +63,19 @@ def step_of(
         block_size=block_size,
     )
     return Step(batch, block_table[:count].gather(1, newest).squeeze(1).tolist())
+
+
+def shared_step(metadata: Any, block_size: int) -> Step:
+    """The step of an engine's metadata, made by the first layer that asks and kept there."""
+    known: Step | None = getattr(metadata, "gistree_step", None)
+    if known is None:
+        known = metadata.gistree_step = step_of(
+            metadata.query_start_loc,
+            metadata.seq_lens,
+            metadata.block_table,
+            block_size=block_size,
+        )
+    return known
 
 
 @dataclass(slots=True)

@@ -34,12 +34,14 @@ class Attention:
         dense_layers: The first layers, which read everything: their attention is spread out.
         from_tokens: Shorter sequences are read whole; below 0 takes half as much again as the
             selector's budget, where selecting begins to pay.
+        gpu: 1 takes the backend for GPUs, which nobody has run yet.
     """
 
     decode: Any = None
     prefill: Any = None
     dense_layers: int = 2
     from_tokens: int = -1
+    gpu: int = 0
 
     def least(self, budget: int) -> int:
         """Tokens from which on a sequence is selected from."""
@@ -59,7 +61,7 @@ def parse(spec: str) -> Attention:
     found: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in spec.split(";"))):
         name, _, value = part.partition("=")
-        if name in ("dense_layers", "from_tokens"):
+        if name in ("dense_layers", "from_tokens", "gpu"):
             if not value.isdigit():
                 raise BadOption(f"{name} cannot be {value!r}: a whole number is needed")
             found[name] = int(value)
@@ -111,7 +113,8 @@ def register() -> None:
     spec = os.environ.get(VARIABLE, "")
     if not spec:
         return
-    check_options(parse(spec))  # a mistake is said before a model is loaded
+    asked = parse(spec)
+    check_options(asked)  # a mistake is said before a model is loaded
     import vllm
     from vllm.platforms import current_platform
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
@@ -124,8 +127,15 @@ def register() -> None:
             vllm.__version__,
         )
         return
-    if not current_platform.is_cpu():
-        log.warning("attention is dense: %s has a backend for the CPU only so far", VARIABLE)
+    if current_platform.is_cpu():
+        register_backend(AttentionBackendEnum.CPU_ATTN, "serving.sparse_backend.SparseBackend")
+    elif current_platform.is_cuda() and asked.gpu:
+        log.warning("%s: the backend for GPUs has not been run on one before; compare", VARIABLE)
+        register_backend(AttentionBackendEnum.FLASH_ATTN, "serving.sparse_flash.SparseFlashBackend")
+    else:
+        log.warning(
+            "attention is dense: %s was tested on the CPU only; on an NVIDIA GPU gpu=1 tries it",
+            VARIABLE,
+        )
         return
-    register_backend(AttentionBackendEnum.CPU_ATTN, "serving.sparse_backend.SparseBackend")
     log.info("attention: %s", spec)

@@ -1,0 +1,125 @@
+"""The backend for GPUs up to the call of its kernel, with a kernel of plain torch, on the CPU."""
+
+import warnings
+from types import SimpleNamespace
+
+import pytest
+
+pytestmark = [pytest.mark.vllm, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+with warnings.catch_warnings():  # vLLM's imports are full of them
+    warnings.simplefilter("ignore")
+    pytest.importorskip("vllm", reason="needs vLLM; make test-vllm")
+    import torch
+    from vllm.v1.attention.backends import fa_utils
+    from vllm.v1.attention.backends.flash_attn import FlashAttentionMetadata
+    from vllm.v1.kv_cache_interface import KVCacheLayout
+
+    from serving.sparse_flash import SparseFlashBackend, SparseFlashImpl
+
+HEADS, GROUP, DIM, BLOCK, BLOCKS = 2, 3, 16, 16, 40
+LAYER = SimpleNamespace(layer_name="model.layers.3.self_attn.attn")
+
+
+def paged(
+    *,
+    q,
+    k,
+    v,
+    out,
+    cu_seqlens_q,
+    max_seqlen_q,
+    seqused_k,
+    max_seqlen_k,
+    softmax_scale,
+    causal,
+    block_table,
+    softcap,
+    fa_version,
+):
+    """What FlashAttention computes of these arguments, row by row."""
+    assert causal
+    assert softcap == 0
+    assert int(cu_seqlens_q.diff().max()) == max_seqlen_q
+    assert int(seqused_k.max()) == max_seqlen_k
+    assert block_table.dtype == seqused_k.dtype == cu_seqlens_q.dtype == torch.int32
+    for row in range(len(seqused_k)):
+        start, end, length = (
+            int(each) for each in (cu_seqlens_q[row], cu_seqlens_q[row + 1], seqused_k[row])
+        )
+        blocks = block_table[row, : -(-length // k.shape[1])].long()
+        keys, values = k[blocks].flatten(0, 1)[:length, 0], v[blocks].flatten(0, 1)[:length, 0]
+        for i in range(start, end):
+            seen = length - (end - 1 - i)
+            weights = (softmax_scale * q[i] @ keys[:seen].T).softmax(-1)
+            out[i] = weights @ values[:seen]
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """A layer with one sequence in its cache, as vLLM lays it out."""
+
+    def make(spec, length=300):
+        monkeypatch.setenv("GISTREE_ATTENTION", spec)
+        monkeypatch.setattr(fa_utils, "flash_attn_varlen_func", paged, raising=False)
+        impl = SparseFlashImpl(HEADS * GROUP, DIM, DIM**-0.5, HEADS, None, None, "auto")
+        random = torch.Generator().manual_seed(0)
+        keys, values = torch.randn(2, length, HEADS, DIM, generator=random)
+        table = torch.randperm(BLOCKS, generator=random)[: -(-length // BLOCK)]
+        slots = table[torch.arange(length) // BLOCK] * BLOCK + torch.arange(length) % BLOCK
+        cache = torch.full((BLOCKS, HEADS, BLOCK, 2 * DIM), torch.nan)
+        cache[slots // BLOCK, :, slots % BLOCK] = torch.cat([keys, values], -1)
+        impl.sparse.write(keys, slots, num_blocks=BLOCKS, block_size=BLOCK)
+        return impl, cache, keys, values, table.to(torch.int32).unsqueeze(0)
+
+    return make
+
+
+def answered(impl, cache, table, query, length):
+    metadata = FlashAttentionMetadata(
+        num_actual_tokens=len(query),
+        max_query_len=len(query),
+        query_start_loc=torch.tensor([0, len(query)], dtype=torch.int32),
+        max_seq_len=length,
+        seq_lens=torch.tensor([length], dtype=torch.int32),
+        block_table=table,
+        slot_mapping=torch.zeros(0, dtype=torch.int64),
+    )
+    output = torch.full_like(query, torch.nan)
+    return impl.forward(LAYER, query, query, query, cache, metadata, output)
+
+
+def dense(query, keys, values):
+    scores = torch.einsum("qhgd,khd->hgqk", query.unflatten(1, (HEADS, GROUP)), keys) * DIM**-0.5
+    first = len(keys) - len(query)
+    after = torch.arange(len(keys)) > first + torch.arange(len(query)).view(-1, 1)
+    weights = scores.masked_fill(after, -torch.inf).softmax(-1)
+    return torch.einsum("hgqk,khd->qhgd", weights, values).flatten(1, 2)
+
+
+@pytest.mark.parametrize("new", [1, 2, 37, 130])
+def test_with_room_for_everything_it_is_dense_attention(made, new):
+    spec = "quest:budget=4000;critiprefill:budget=4000,segment=32;dense_layers=0;from_tokens=0"
+    impl, cache, keys, values, table = made(spec)
+    query = torch.randn(new, HEADS * GROUP, DIM)
+    found = answered(impl, cache, table, query, 300)
+    torch.testing.assert_close(found, dense(query, keys, values), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("new", [1, 130])
+def test_with_less_room_it_reads_less(made, new):
+    spec = "quest:budget=96,newest=16;critiprefill:budget=96,segment=32;from_tokens=0"
+    impl, cache, _, _, table = made(spec)
+    found = answered(impl, cache, table, torch.randn(new, HEADS * GROUP, DIM), 300)
+    assert not found.isnan().any()
+    assert impl.sparse.tokens_read < 0.6 * impl.sparse.tokens_there
+
+
+def test_the_cache_is_asked_for_head_by_head_and_graphs_leave_attention_out():
+    assert SparseFlashBackend.supported_kv_cache_layouts() == (KVCacheLayout.LBHNC,)
+    support = SparseFlashBackend.get_builder_cls().get_cudagraph_support(None, None)
+    assert support.name == "NEVER"
+
+
+def test_a_sliding_window_and_a_quantised_cache_stay_dense(monkeypatch):
+    monkeypatch.setenv("GISTREE_ATTENTION", "quest")
+    assert SparseFlashImpl(6, DIM, 0.25, 2, None, 512, "auto").sparse is None

@@ -8,6 +8,7 @@ import logging
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from serving.block_bounds import BlockBounds
@@ -163,7 +164,7 @@ class SparseLayer:
             prefill = self._of_layer(number)
             if prefill is None or longest < self._attention.least(prefill.budget):
                 return None
-            rows = self._long_prompts(prefill, query, step, self._bounds)
+            rows = self._prompts(prefill, query, step, self._bounds)
         self._count(rows, batch)
         return rows
 
@@ -201,14 +202,17 @@ class SparseLayer:
         kept.last_blocks = step.last_blocks
         return kept.rows
 
-    def _long_prompts(
+    def _prompts(
         self, selector: PrefillSelector, query: Tensor, step: Step, bounds: BlockBounds
     ) -> Rows:
         batch, heads = step.batch, self._shape[0]
-        parts = []
+        single = self._single(batch)
+        parts = [self._beside_prompts(single, query, batch, bounds)] if single else []
         for request, (start, end) in enumerate(
             zip(batch.query_starts[:-1], batch.query_starts[1:], strict=True)
         ):
+            if request in single:
+                continue
             if end - start == 1 or batch.seq_lens[request] < self._attention.least(selector.budget):
                 parts.append(dense_rows(batch, request, heads))
                 continue
@@ -226,6 +230,38 @@ class SparseLayer:
                 )
             )
         return joined(parts)
+
+    def _single(self, batch: Batch) -> list[int]:
+        """Requests that decode in a step in which others are prompts, and are to be sparse."""
+        decode = self._attention.decode
+        if decode is None:
+            return []
+        least = self._attention.least(decode.budget)
+        starts = batch.query_starts
+        return [
+            request
+            for request, length in enumerate(batch.seq_lens)
+            if starts[request + 1] - starts[request] == 1 and length >= least
+        ]
+
+    def _beside_prompts(
+        self, requests: list[int], query: Tensor, batch: Batch, bounds: BlockBounds
+    ) -> Rows:
+        """Rows of requests that decode; their selection is for this step alone."""
+        heads = self._shape[0]
+        chosen = torch.tensor(requests)
+        alone = Batch(
+            query_starts=range(len(requests) + 1),
+            seq_lens=[batch.seq_lens[request] for request in requests],
+            block_table=batch.block_table[chosen],
+            block_size=batch.block_size,
+            room=batch.room,
+        )
+        tokens = torch.tensor([batch.query_starts[request] for request in requests])
+        q = query[tokens].view(-1, *self._shape).float() * self._scale
+        selection = select_decode(self._attention.decode, alone, q, bounds)
+        places = (tokens.view(-1, 1) * heads + torch.arange(heads)).flatten()
+        return replace(decode_rows(alone, selection, heads), places=places)
 
     def _count(self, rows: Rows, batch: Batch) -> None:
         """Each query counts the tokens before it in its row, and in its whole sequence."""

@@ -1,5 +1,6 @@
 """Sparse attention against dense attention computed in another way: key by key, without blocks."""
 
+import itertools
 import math
 
 import pytest
@@ -11,12 +12,14 @@ from serving.errors import UnknownName  # noqa: E402
 from serving.plugins import make, names  # noqa: E402
 from serving.prefill_plan import cut, prefill_rows  # noqa: E402
 from serving.selection import top_blocks, upper_bound  # noqa: E402
+from serving.sparse_layer import SparseLayer, Step  # noqa: E402
 from serving.sparse_plan import (  # noqa: E402
     Batch,
     decode_rows,
     joined,
     select_decode,
 )
+from serving.sparse_plugin import parse  # noqa: E402
 
 BLOCK = 4
 HEADS, GROUP, DIM = 2, 3, 8
@@ -164,6 +167,23 @@ def test_several_requests_go_through_one_call():
     found = cache.sparse(rows, q)
     torch.testing.assert_close(found[:30], cache.dense(0, q[:30]), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(found[30:], cache.dense(1, q[30:]), atol=1e-5, rtol=1e-5)
+
+
+def test_a_step_of_prompts_and_decoding_sequences_is_dense_where_there_is_room():
+    cache, lengths, new = Cache(128), (50, 33, 70, 5, 41), (30, 1, 1, 5, 12)
+    spec = "quest:budget=4000;critiprefill:budget=4000,segment=8;dense_layers=0;from_tokens=20"
+    layer = SparseLayer(parse(spec), num_kv_heads=HEADS, group_size=GROUP, head_dim=DIM, scale=1)
+    for length in lengths:
+        number, places = cache.add(length), torch.arange(length)
+        slots = torch.tensor(cache.tables[number])[places // BLOCK] * BLOCK + places % BLOCK
+        layer.write(cache.plain[number][0], slots, num_blocks=128, block_size=BLOCK)
+    q = cache.draw(sum(new), HEADS, GROUP, DIM)
+    batch = cache.batch(new)
+    step = Step(batch, last_blocks=[table[-1] for table in cache.tables])
+    found = cache.sparse(layer.rows("layers.0", q.flatten(1, 2), step), q)
+    for number, (start, end) in enumerate(itertools.pairwise(batch.query_starts)):
+        wanted = cache.dense(number, q[start:end])
+        torch.testing.assert_close(found[start:end], wanted, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", [n for n in DECODE if n != "streaming"])

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from app.cli_options import LibraryOption
+from app.settings import Settings
 from serving.errors import GistreeError, MissingExtra
 
 DEFAULT_HOST = "127.0.0.1"
@@ -43,6 +44,8 @@ def serve(*, host: str, port: int, open_browser: bool) -> None:
     """
     if importlib.util.find_spec("streamlit") is None:
         raise MissingExtra("the web page", "ui")
+    if Settings().libraries and importlib.util.find_spec("authlib") is None:
+        raise MissingExtra("logging in (GISTREE_LIBRARIES)", "login")
     check_port(host, port)
     # The page lies outside the command line, so it is named here, not imported.
     importlib.import_module("ui.server").serve(host=host, port=port, open_browser=open_browser)

@@ -72,6 +72,7 @@ class Library:
         settings: Settings | None = None,
         model: LanguageModel | None = None,
         embedder: Embedder | None = None,
+        engines: Engines | None = None,
     ) -> None:
         """Opens a library, or makes one.
 
@@ -81,12 +82,17 @@ class Library:
             settings: Where not given: the environment, then the settings file.
             model: A language model to use instead of what the settings name.
             embedder: An embedder to use likewise.
+            engines: What several libraries answer with, in place of these three; whoever hands
+                them in closes them.
 
         Raises:
             LibraryError: it cannot be opened.
         """
-        settings = settings or Settings()
-        self.engines = Engines(settings, model=model, embedder=embedder)
+        self._engines_are_shared = engines is not None
+        if engines is None:
+            engines = Engines(settings or Settings(), model=model, embedder=embedder)
+        self.engines = engines
+        settings = engines.settings
         self.place: Place = locate_library(place or settings.library, read_only=read_only)
         self.read_only = self.place.read_only
         self._lock = threading.RLock()
@@ -121,7 +127,8 @@ class Library:
             if "_searcher" in self.__dict__:
                 self._searcher.close()
                 del self.__dict__["_searcher"]
-            self.engines.close()
+            if not self._engines_are_shared:
+                self.engines.close()
             self._store.close()
 
     # ---- documents in ----------------------------------------------------------------------

@@ -42,6 +42,11 @@ class Settings(BaseSettings):
         default_factory=lambda: str(platformdirs.user_data_path("gistree") / "library"),
         description="Folder or database URL of the library",
     )
+    libraries: str = Field(
+        default="",
+        description="Folder in which the web page keeps a library for each person, who must log "
+        "in; empty: one library for all (docs/web.md)",
+    )
     models: Path = Field(
         default_factory=lambda: platformdirs.user_cache_path("gistree") / "models",
         description="Folder of the model cache",

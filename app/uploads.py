@@ -41,8 +41,15 @@ class Upload:
 class Uploads:
     """The folder of files that wait to be read into a library."""
 
-    def __init__(self, library_folder: Path) -> None:
+    def __init__(self, library_folder: Path, *, landing: Path | None = None) -> None:
+        """The folder of a library.
+
+        Args:
+            library_folder: The library's.
+            landing: The folder of one that files come to before it is known whose they are.
+        """
         self.folder = library_folder / "incoming"
+        self._landing = None if landing is None else landing / "incoming"
 
     def path(self, upload: str) -> Path:
         """Where an upload lies."""
@@ -84,9 +91,16 @@ class Uploads:
         except ValueError:
             given = {}
         id = str(given.get("gistree-upload", ""))
-        if _ID.fullmatch(id) and self.path(id).exists():
+        if _ID.fullmatch(id) and self._has_come(id):
             return Upload(id, clean(name), str(given["digest"]), int(given["size_bytes"]))
         return self.receive(name, [content])
+
+    def _has_come(self, upload: str) -> bool:
+        landed = None if self._landing is None else self._landing / upload
+        if landed is not None and landed.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            landed.replace(self.path(upload))
+        return self.path(upload).exists()
 
     def remove(self, upload: str) -> None:
         """Removes an upload."""

@@ -8,8 +8,7 @@ from app.library import Library
 from app.models import missing_models, size_of
 from app.overview import size
 from app.sample import AUTHOR, QUESTIONS, TITLE, sample_book
-from app.service import service
-from app.uploads import Uploads
+from ui.here import here
 from ui.safe import block, label
 
 _TURN = "uploads-taken"  # counts: a new number is a new, empty uploader
@@ -44,7 +43,7 @@ def upload_panel(library: Library, tags: Sequence[str]) -> None:
 
 def _take(library: Library, key: str, tags: tuple[str, ...]) -> None:
     """Orders what has come, and empties the uploader."""
-    uploads = Uploads(library.place.folder)
+    uploads = here().uploads
     taken = 0
     for file in st.session_state.get(key) or ():
         parts = file.name.replace("\\", "/").split("/")
@@ -71,7 +70,7 @@ def first_run(library: Library) -> None:
         )
         for question in QUESTIONS:
             st.html(block(question, kind="gt-quote"))
-        missing = missing_models(service().settings)
+        missing = missing_models(here().settings)
         if missing:
             st.caption(label(f"Fetches what is needed first: {models_in_words(missing)}."))
         if st.button("Read the sample book", type="primary", icon=":material/menu_book:"):

@@ -16,10 +16,9 @@ from app.batch_orders import (
 from app.library import Library
 from app.reading_choices import reader_choices
 from app.types import GistreeError, Job
-from app.uploads import Uploads
 from ui.activity import activity
 from ui.guard import guarded
-from ui.here import library
+from ui.here import here, library
 from ui.safe import label
 from ui.tables import table
 
@@ -68,7 +67,7 @@ def _order(shelf: Library) -> None:
 
 
 def _take(shelf: Library, name: str, content: bytes, documents: Sequence[str], reader: str) -> None:
-    upload = Uploads(shelf.place.folder).from_page(name, content)
+    upload = here().uploads.from_page(name, content)
     try:
         order_batch(shelf, upload, documents=documents, reader=reader)
     except GistreeError as error:

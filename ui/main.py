@@ -4,7 +4,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from app.service import services
 from ui import batch_page, library_page, memory_page, read_page, status_page
+from ui.here import is_logged_in
+from ui.login import login, who
 from ui.theme import STYLE
 
 
@@ -14,6 +17,9 @@ def main() -> None:
     icon = Path(__file__).with_name("icon.svg")
     st.set_page_config(page_title="gistree", page_icon=icon, layout="wide")
     st.html(STYLE)
+    if services().wants_login and not is_logged_in():
+        login()
+        return
     chosen = st.navigation(
         [
             st.Page(
@@ -34,6 +40,8 @@ def main() -> None:
         ],
         position="top",
     )
+    if services().wants_login:
+        who()
     chosen.run()
 
 

@@ -3,11 +3,11 @@
 import streamlit as st
 
 from app.library import Library
-from app.service import service
 from app.types import Entry, GistMemory, MemoryTree, Node, place
 from app.visits import Visit, visits
 from ui.activity import activity
 from ui.guard import guarded
+from ui.here import here
 from ui.safe import block, inline, label
 
 _PART = 50  # gists shown at a time
@@ -16,7 +16,7 @@ _PART = 50  # gists shown at a time
 @guarded
 def page() -> None:
     """Shows it."""
-    library = service().library
+    library = here().library
     st.title("Memory")
     activity(library, ("remember",))
     entries = {entry.id: entry for entry in library.list()}

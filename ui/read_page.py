@@ -7,11 +7,11 @@ import streamlit as st
 
 from app.conversations import Conversations, Turn
 from app.reading_choices import reader_choices, suggested_questions
-from app.service import service
 from app.types import Entry
 from ui.asking import Choice, choose
 from ui.chat_list import chat_list
 from ui.guard import guarded
+from ui.here import here
 from ui.opened import open_chat, opened_chat, opened_source
 from ui.source_pane import source_pane
 from ui.turn_view import Chatting, answers_view, question_view
@@ -24,7 +24,7 @@ _SHOWN = 20
 def page() -> None:
     """Shows it."""
     st.html(f"<style>{_STYLE}</style>")
-    library = service().library
+    library = here().library
     talks, entries = library.conversations, library.list()
     chat_list(talks)
     source = opened_source()

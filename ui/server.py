@@ -8,7 +8,7 @@ from anyio import to_thread
 from starlette.middleware import Middleware
 from streamlit.starlette import App
 
-from app.service import service
+from app.service import services
 from app.uploads import Uploads
 from ui.theme import options
 from ui.upload_stream import UploadsToDisk
@@ -24,7 +24,7 @@ def serve(*, host: str, port: int, open_browser: bool) -> None:
         port: Likewise.
         open_browser: Open the page in the person's browser.
     """
-    service().work()  # what a crash has interrupted goes on before anybody looks
+    services().work()  # what a crash has interrupted goes on before anybody looks
     app = App(
         Path(__file__).with_name("main.py"),
         lifespan=_closing,
@@ -38,8 +38,8 @@ def serve(*, host: str, port: int, open_browser: bool) -> None:
 @asynccontextmanager
 async def _closing(_app: App) -> AsyncIterator[None]:
     yield
-    await to_thread.run_sync(service().close)
+    await to_thread.run_sync(services().close)
 
 
 def _uploads() -> Uploads:
-    return Uploads(service().library.place.folder)
+    return services().landing

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from app.service import service
 from app.source_view import Source
 from app.types import DocumentError, DocumentNotFound, GistreeError, Span
+from ui.here import here
 from ui.opened import Opened, close_source
 from ui.safe import block, inline, label
 
@@ -25,7 +25,7 @@ _THUMBNAILS = 7
 def source_pane(opened: Opened) -> None:
     """Shows a document at a place. Turning its pages runs this part of the page only."""
     try:
-        _pane(service().library.sources.open(opened.document), opened)
+        _pane(here().library.sources.open(opened.document), opened)
     except DocumentNotFound:
         st.info("This document is no longer in the library.", icon=":material/delete:")
         st.button("Close", on_click=close_source, key="source-gone")

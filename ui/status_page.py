@@ -5,12 +5,12 @@ import streamlit as st
 from app.doctor import Finding, examine
 from app.library import Library
 from app.overview import size
-from app.service import service
 from app.settings import Settings
 from app.status import ModelLine, examine_library, model_lines
 from app.types import GistreeError
 from ui.activity import activity
 from ui.guard import guarded
+from ui.here import here
 from ui.safe import block, label
 from ui.tables import table
 
@@ -21,7 +21,7 @@ _FRESH_S = 20.0
 @guarded
 def page() -> None:
     """Shows it."""
-    settings, library = service().settings, service().library
+    settings, library = here().settings, here().library
     st.title("Status")
     activity(library, ("fetch", "measure"))
     findings = _machine(settings.model_dump_json())
@@ -70,8 +70,8 @@ def _fetch(library: Library, model: str) -> None:
 
 def _models(library: Library, settings: Settings, lines: tuple[ModelLine, ...]) -> None:
     st.subheader("Language model")
-    here = [line.name for line in lines if line.is_llm and line.is_here]
-    known = [_AUTO, *here]
+    cached = [line.name for line in lines if line.is_llm and line.is_here]
+    known = [_AUTO, *cached]
     if settings.model not in known:
         known.append(settings.model)
     with st.form("use-model", border=False):
@@ -90,7 +90,7 @@ def _models(library: Library, settings: Settings, lines: tuple[ModelLine, ...]) 
             measured = st.form_submit_button("Measure its pace", icon=":material/speed:")
     if used:
         try:
-            service().use_model(other.strip() or chosen)
+            here().use_model(other.strip() or chosen)
         except GistreeError as error:
             st.error(label(str(error)), icon=":material/error:")
         else:

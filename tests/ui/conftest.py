@@ -21,7 +21,7 @@ from door import Door, model_cache
 from fakes import HashingEmbedder
 
 from app.library import Library
-from app.service import Service, set_service
+from app.service import Service, Services, set_services
 from app.settings import Settings
 from serving.scripted import ScriptedLLM
 
@@ -46,9 +46,9 @@ def library(tmp_path, monkeypatch) -> Iterator[Library]:
     monkeypatch.setattr("app.settings.settings_file", lambda: tmp_path / "settings.toml")
     settings = Settings(library=str(tmp_path / "library"), pruner="none", models=tmp_path / "none")
     library = Library(settings=settings, model=ScriptedLLM([]), embedder=HashingEmbedder())
-    set_service(Service(library=library))
+    set_services(Services(everybodys=Service(library=library)))
     yield library
-    set_service(None)
+    set_services(None)
 
 
 @pytest.fixture

@@ -99,6 +99,7 @@ def test_a_whole_folder(site, open_page, tmp_path):
     (folder / ".hidden").write_text("A system's own file.")
     page = open_page(site.url)
     page.get_by_role("radio", name="A folder").click()
+    page.locator("input[type=file][webkitdirectory]").wait_for(state="attached")
     at_rest(page)
     upload(page, folder)
     document(page, "lamp.txt").wait_for()

@@ -8,7 +8,7 @@ import pytest
 
 from app.conversations import Conversations
 from app.library import Library
-from app.service import Service, set_service
+from app.service import Service, Services, set_services
 from app.settings import Settings
 from serving.errors import ModelUnavailable
 from serving.scripted import Reply, ScriptedLLM
@@ -52,12 +52,12 @@ def reading(tmp_path):
             library.add(text.encode(), name="lamp.txt")
         service = Service(library.settings)
         service._library = library
-        set_service(service)
+        set_services(Services(everybodys=service))
         opened.append(service)
         return testing.AppTest.from_function(script, default_timeout=20).run(), library
 
     yield start
-    set_service(None)
+    set_services(None)
 
 
 def settled(page, talks: Conversations):

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.doctor import Finding
-from app.service import service
+from app.service import services
 from app.settings import Settings
 
 
@@ -58,7 +58,7 @@ def test_a_server_can_be_chosen_and_is_kept(page, library):
     page.text_input[0].set_value("http://127.0.0.1:9#parrot")
     press(page, "Use it")
     assert not page.error
-    assert service().settings.model == library.settings.model == "http://127.0.0.1:9#parrot"
+    assert services().of("").settings.model == library.settings.model == "http://127.0.0.1:9#parrot"
     assert Settings().model == "http://127.0.0.1:9#parrot"
 
 

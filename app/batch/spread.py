@@ -101,17 +101,18 @@ class Spread:
                     "model's server as all of them reach it: GISTREE_MODEL=http://HOST:8000"
                 )
         settings: dict[str, Any] = library.settings.model_dump(exclude=set(_OF_A_MACHINE))
-        settings["model"] = _named(chosen, here=cluster.is_here)
+        settings["model"] = named(chosen)
         settings["threads"] = cpus
         if cluster.is_here:
             settings["models"] = library.settings.models
         return Errand(library.place.address, settings, self.terms, self.most_at_once)
 
 
-def _named(chosen: ChosenModel, *, here: bool) -> str:
-    """The model as a setting that says the same on every machine."""
+def named(chosen: ChosenModel) -> str:
+    """A model as a setting that says the same in another process, on another machine."""
     if chosen.kind == "server":
         return f"{chosen.where}#{chosen.name}" if chosen.name else chosen.where
     if chosen.kind == "langchain":
         return chosen.name
-    return chosen.where if here or chosen.card is None else chosen.card.name
+    # Of a mere file nobody would know there what it is able to.
+    return chosen.card.name if chosen.card else chosen.where

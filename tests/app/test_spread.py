@@ -1,5 +1,6 @@
 """A batch on a cluster, with a cluster that is this process."""
 
+import contextlib
 import json
 import pickle
 import sys
@@ -17,10 +18,11 @@ from app.batch.pieces import pieces
 from app.batch.questions import Row, questions
 from app.batch.ray_cluster import Cluster
 from app.batch.run import RowDone, Terms
-from app.batch.spread import Spread
+from app.batch.spread import Spread, named
 from app.library import Library
+from app.models import choose_model
 from app.settings import Settings
-from serving.errors import MissingExtra
+from serving.errors import MissingExtra, ModelNotFound
 
 
 class FakeCluster(Cluster):
@@ -148,6 +150,23 @@ def test_a_worker_that_cannot_go_on_says_where_and_why(library, source, tmp_path
     with pytest.raises(ClusterFailed, match=r"a worker on .* cannot go on: .*failed") as error:
         spread(library, source, tmp_path / "a.jsonl", cluster)
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "smollm2-135m-instruct",
+        "http://gpu:8000",
+        "http://gpu:8000#qwen",
+        "langchain:openai:gpt-x",
+        "/models/mine.gguf",
+    ],
+)
+def test_a_worker_takes_the_same_model(wanted):
+    settings = Settings(models=model_cache(), model=wanted)
+    with contextlib.suppress(ModelNotFound):
+        chosen = choose_model(settings)
+        assert choose_model(Settings(models=settings.models, model=named(chosen))) == chosen
 
 
 def test_without_ray_it_says_what_to_install(library, source, tmp_path, monkeypatch):

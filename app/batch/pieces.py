@@ -7,6 +7,7 @@ from app.batch.questions import Row
 
 MOST_ROWS = 32
 """Of a piece, and so the most rows that are asked again where a worker is lost."""
+_PIECES_EACH = 4  # that a worker gets at least, where there are rows enough: some take longer
 
 
 def about(row: Row) -> tuple[str, ...]:
@@ -14,13 +15,24 @@ def about(row: Row) -> tuple[str, ...]:
     return (row.reader, *row.documents)
 
 
-def pieces(rows: Iterable[Row], *, most: int = MOST_ROWS) -> Iterator[tuple[Row, ...]]:
-    """Rows that follow each other and are about the same documents, so many at most together.
+def room(num_rows: int, workers: int) -> int:
+    """How many rows a piece of several documents may have, so that every worker gets some."""
+    return max(1, min(MOST_ROWS, num_rows // (workers * _PIECES_EACH)))
+
+
+def pieces(rows: Iterable[Row], *, room: int) -> Iterator[tuple[Row, ...]]:
+    """Cuts rows up, those about the same documents staying together, ``MOST_ROWS`` at most.
 
     Args:
         rows: In the order in which they are to be asked.
-        most: Rows of a piece.
+        room: Documents with few rows are put together up to so many.
     """
+    piece: tuple[Row, ...] = ()
     for _, same in groupby(rows, key=about):
-        while piece := tuple(islice(same, most)):
-            yield piece
+        while part := tuple(islice(same, MOST_ROWS)):
+            if piece and len(piece) + len(part) > room:
+                yield piece
+                piece = ()
+            piece += part
+    if piece:
+        yield piece

@@ -10,16 +10,14 @@ from urllib.parse import urlsplit
 from app.batch.errors import ClusterFailed
 from app.batch.journal import Journal
 from app.batch.piece_worker import Errand, GaveUp
-from app.batch.pieces import about, pieces
-from app.batch.plan import planned
+from app.batch.pieces import about, pieces, room
+from app.batch.plan import WINDOW, planned
 from app.batch.questions import Row
 from app.batch.ray_cluster import Cluster, joined
 from app.batch.run import Event, RowDone, Terms
 from app.library import Library
 from app.models import ChosenModel, choose_model
 
-_PIECES_AT_ONCE = 1_000
-"""That are held in memory."""
 _OF_A_MACHINE = ("models", "threads", "keep_model_s", "library")
 """Settings that another machine has its own of."""
 
@@ -53,11 +51,11 @@ class Spread:
             ClusterFailed: there is no such cluster, or it or a worker cannot go on.
             StorageFull: the answers cannot be kept; those before are.
         """
-        cut = pieces(planned((r for r in rows if r.number not in self.journal.status), about))
-        first = next(cut, None)
+        ordered = planned((r for r in rows if r.number not in self.journal.status), about)
+        first = next(ordered, None)
         if first is None:
             return
-        cut = chain([first], cut)
+        ordered = chain([first], ordered)
         if self.library.engines.is_given:
             raise ClusterFailed(
                 "this library was opened with a model or an embedder of its own, which cannot be "
@@ -69,8 +67,9 @@ class Spread:
             cpus = cluster.cpus_of_least if chosen.kind == "file" else 1
             errand = self._errand(cluster, chosen, cpus)
             workers = self.workers or max(cluster.cpus // cpus, 1)
-            while part := list(islice(cut, _PIECES_AT_ONCE)):
-                said = cluster.answers(part, errand, workers=min(workers, len(part)), cpus=cpus)
+            while part := list(islice(ordered, WINDOW)):
+                cut = list(pieces(part, room=room(len(part), workers)))
+                said = cluster.answers(cut, errand, workers=min(workers, len(cut)), cpus=cpus)
                 for one in said:
                     if isinstance(one, GaveUp):
                         raise ClusterFailed(one.why)

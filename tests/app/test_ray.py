@@ -10,12 +10,13 @@ import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 import pytest
-from conftest import LAMP, WELL
 from door import Door, model_cache
 from fake_server import Answer, FakeServer, events
+from tales import LAMP, WELL
 
 from app.batch.batch import Batch
 from app.batch.errors import ClusterFailed
@@ -30,11 +31,25 @@ ROWS = 24
 
 
 class Slow(Answer):
-    """An answer that takes a while."""
+    """An answer that takes a while, where a test asks for that."""
+
+    delay_s: ClassVar[float] = 0.0
 
     def bytes(self):
-        time.sleep(0.1)
+        time.sleep(self.delay_s)
         return super().bytes()
+
+
+@pytest.fixture
+def slow():
+    """Answers take a while until the test calls this: time to break things in."""
+    Slow.delay_s = 0.5
+
+    def no_longer():
+        Slow.delay_s = 0.0
+
+    yield no_longer
+    no_longer()
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +114,7 @@ def door(home, server):
 def begun(out):
     """Waits until a batch has some of its rows, and says where they are."""
     rows = out.with_name(f"{out.name}.rows")
-    for _ in range(600):
+    for _ in range(1500):
         if rows.exists() and rows.read_bytes().count(b"\n") > 2:
             return rows
         time.sleep(0.1)
@@ -116,7 +131,9 @@ def _command(process):
     return " ".join(process.cmdline())
 
 
-def test_workers_that_are_killed_change_nothing(library, source, undisturbed, tmp_path, capfd):
+def test_workers_that_are_killed_change_nothing(
+    library, source, undisturbed, slow, tmp_path, capfd
+):
     out, killed = tmp_path / "spread.jsonl", []
     at_sigterm = signal.getsignal(signal.SIGTERM)
     with Batch(library, source, out, in_order=True, on="local") as batch:
@@ -126,6 +143,7 @@ def test_workers_that_are_killed_change_nothing(library, source, undisturbed, tm
                 for worker in killed:
                     worker.kill()
                 assert batch.finished < ROWS / 2
+                slow()
     assert killed
     assert rows_of(out) == undisturbed
     assert capfd.readouterr().out == ""
@@ -135,7 +153,7 @@ def test_workers_that_are_killed_change_nothing(library, source, undisturbed, tm
 
 
 def test_ctrl_c_leaves_nothing_of_ray_and_the_same_command_goes_on_without_it(
-    source, undisturbed, door, tmp_path
+    source, undisturbed, slow, door, tmp_path
 ):
     out = tmp_path / "answers.csv"
     command = ("batch", source, "--out", out, "--in-order")
@@ -145,6 +163,7 @@ def test_ctrl_c_leaves_nothing_of_ray_and_the_same_command_goes_on_without_it(
     assert workers(psutil.Process(running.pid))
     (folder,) = {f for child in family for f in re.findall(r"/tmp/gistree-\w+", _command(child))}
     running.send_signal(signal.SIGINT)
+    slow()
     said, errors = running.communicate(timeout=60)
     assert (running.returncode, said) == (130, b"")
     assert b"ray" not in errors.lower()
@@ -180,7 +199,7 @@ def nodes():
     process.communicate(timeout=60)
 
 
-def test_a_node_that_is_lost_changes_nothing(source, undisturbed, nodes, door, tmp_path):
+def test_a_node_that_is_lost_changes_nothing(source, undisturbed, slow, nodes, door, tmp_path):
     process, on = nodes
     out = tmp_path / "answers.csv"
     running = door.start("batch", source, "--out", out, "--in-order", "--on", on)
@@ -188,6 +207,7 @@ def test_a_node_that_is_lost_changes_nothing(source, undisturbed, nodes, door, t
     process.stdin.write("lose it\n")
     process.stdin.flush()
     assert rows.read_bytes().count(b"\n") < ROWS / 2
+    slow()
     said, errors = running.communicate(timeout=120)
     assert (running.returncode, said) == (3, b""), errors
     assert sorted(rows_of(rows), key=lambda row: row["row"]) == undisturbed

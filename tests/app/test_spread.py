@@ -9,12 +9,13 @@ from dataclasses import replace
 
 import pytest
 from door import model_cache
+from tales import LAMP, WELL
 
 from app.batch.batch import Batch
 from app.batch.errors import ClusterFailed
 from app.batch.journal import Journal
 from app.batch.piece_worker import PieceWorker
-from app.batch.pieces import pieces
+from app.batch.pieces import pieces, room
 from app.batch.questions import Row, questions
 from app.batch.ray_cluster import Cluster
 from app.batch.run import RowDone, Terms
@@ -59,25 +60,28 @@ def joining(cluster):
     return join
 
 
-@pytest.fixture
-def library(tmp_path, lamp, well, model_server):
-    settings = Settings(
-        library=str(tmp_path / "library"), models=model_cache(), model=model_server.url
-    )
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("spread")
+
+
+@pytest.fixture(scope="module")
+def library(home, model_server):
+    settings = Settings(library=str(home / "library"), models=model_cache(), model=model_server.url)
     with Library(settings=settings) as library:
-        library.add(lamp)
-        library.add(well)
+        library.add(LAMP.encode(), name="lamp.txt")
+        library.add(WELL.encode(), name="well.txt")
         yield library
 
 
-@pytest.fixture
-def source(tmp_path):
+@pytest.fixture(scope="module")
+def source(home):
     rows = [
         {"id": f"{name}{n}", "question": f"Which ship struck the reef, {n}?", "document": name}
         for n in range(4)
         for name in ("lamp.txt", "well.txt", "gone.txt")
     ]
-    path = tmp_path / "questions.jsonl"
+    path = home / "questions.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
@@ -90,12 +94,24 @@ def spread(library, source, out, cluster=HERE, **options):
         return events, [{**row, "seconds": 0} for row in journal.rows()]
 
 
-def test_rows_are_cut_by_document_and_into_pieces_of_a_size():
-    rows = [Row(n, str(n), "?", ("a" if n < 5 else "b",)) for n in range(7)]
-    assert [[row.number for row in piece] for piece in pieces(rows, most=2)] == [
-        *([0, 1], [2, 3], [4]),
-        [5, 6],
-    ]
+def sizes(*rows_of_each, **options):
+    """Names of the documents in each piece, where documents have so many rows."""
+    names = [str(at) for at, count in enumerate(rows_of_each) for _ in range(count)]
+    rows = [Row(number, "", "?", (name,)) for number, name in enumerate(names)]
+    return ["".join(row.documents[0] for row in piece) for piece in pieces(rows, **options)]
+
+
+def test_rows_of_a_document_stay_together_and_small_documents_share_a_piece():
+    assert sizes(2, 3, 1, 1, room=3) == ["00", "111", "23"]
+    assert sizes(5, 1, room=1) == ["00000", "1"]
+    assert [len(piece) for piece in sizes(70, 2, room=8)] == [32, 32, 8]
+    assert sizes(room=4) == []
+
+
+def test_every_worker_gets_pieces():
+    assert room(24, 2) == 3
+    assert room(3, 8) == 1
+    assert room(10_000, 8) == 32
 
 
 def test_a_cluster_answers_as_this_process_does(library, source, tmp_path):
@@ -125,12 +141,13 @@ def test_what_is_finished_is_not_asked_again_and_no_cluster_is_joined_for_nothin
 
 
 def test_workers_elsewhere_need_a_library_and_a_model_that_they_reach(
-    library, source, tmp_path, opened
+    library, source, tmp_path, opened, monkeypatch
 ):
     elsewhere = replace(HERE, is_here=False)
     with pytest.raises(ClusterFailed, match="keep the library in PostgreSQL"):
         spread(library, source, tmp_path / "a.jsonl", elsewhere)
-    library.place = replace(library.place, url=library.place.url.set(drivername="postgresql"))
+    there = replace(library.place, url=library.place.url.set(drivername="postgresql"))
+    monkeypatch.setattr(library, "place", there)
     with pytest.raises(ClusterFailed, match=r"127\.0\.0\.1.*GISTREE_MODEL=http://HOST"):
         spread(library, source, tmp_path / "a.jsonl", elsewhere)
     with pytest.raises(ClusterFailed, match="name them in the settings"):

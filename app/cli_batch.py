@@ -14,10 +14,18 @@ SOME_FAILED = 3
 
 
 def batch(
-    questions: Annotated[
-        str, typer.Argument(help="Questions: .jsonl, .csv, .parquet or .xlsx; a file or a URL.")
-    ],
     out: Annotated[str, typer.Option("--out", "-o", help="Answers, likewise.")],
+    questions: Annotated[
+        str | None,
+        typer.Argument(help="Questions: .jsonl, .csv, .parquet or .xlsx; a file or a URL."),
+    ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SCHEMA",
+            help="In place of questions: a JSON schema of fields, for a table, a row a document.",
+        ),
+    ] = None,
     library: LibraryOption = None,
     doc: DocOption = None,
     reader: Annotated[str | None, typer.Option(help="Reader, as for `gistree ask`.")] = None,
@@ -61,11 +69,14 @@ def batch(
     from app.library import open_library
     from app.terminal import err
 
+    source = questions or fields
+    if source is None or (questions and fields):
+        raise typer.BadParameter("give a file of questions, or --fields with a schema")
     if report is not None:
         check_report(report)
     with (
         open_library(library) as lib,
-        at_hand(questions, out, keep=lib.place.batches, redo=redo, dry_run=dry_run) as (asked, to),
+        at_hand(source, out, keep=lib.place.batches, redo=redo, dry_run=dry_run) as (asked, to),
         Batch(
             library=lib,
             source=asked,
@@ -74,6 +85,7 @@ def batch(
             reader=reader,
             budget_tokens=budget,
             each_document=each_document,
+            fields=fields is not None,
             in_order=in_order,
             limit=limit,
             retry_failed=retry_failed and not dry_run,  # a dry run leaves all answers there

@@ -454,6 +454,7 @@ class Library:
         reader: str | None = None,
         budget_tokens: int | None = None,
         each_document: bool = False,
+        fields: bool = False,
         in_order: bool = False,
         limit: int = 0,
         retry_failed: bool = False,
@@ -471,6 +472,8 @@ class Library:
             reader: Likewise.
             budget_tokens: Likewise.
             each_document: Every question is asked of each document by itself.
+            fields: The source is a JSON schema of fields, and the answers are a table, one row a
+                document.
             in_order: Answers stand in the order of the questions.
             limit: The first so many rows only; 0 for all.
             retry_failed: Rows that failed before are asked again.
@@ -496,6 +499,7 @@ class Library:
                 reader=reader,
                 budget_tokens=budget_tokens,
                 each_document=each_document,
+                fields=fields,
                 in_order=in_order,
                 limit=limit,
                 retry_failed=retry_failed,

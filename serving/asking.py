@@ -40,6 +40,7 @@ def ask(
     schema: Mapping[str, Any],
     read: Callable[[Any], T],
     max_tokens: int,
+    gone_is_told: bool = True,
 ) -> Asked[T]:
     """A reply that the schema binds and ``read`` accepts, within two attempts.
 
@@ -53,6 +54,10 @@ def ask(
         read: Turns the parsed reply into a value; raises ``BadReply`` saying what is wrong with
             it, in words that the model can act on.
         max_tokens: Most tokens of a reply.
+        gone_is_told: Whether a server that has gone away is told in ``why``, too.
+
+    Raises:
+        ModelUnavailable: the server has gone away, and that is not to be told.
     """
     usage = Usage()
     asked = list(messages)
@@ -61,6 +66,8 @@ def ask(
         try:
             reply = model.complete(asked, max_tokens=max_tokens, schema=schema)
         except (BadReply, ContextOverflow, ModelUnavailable) as error:
+            if isinstance(error, ModelUnavailable) and not gone_is_told:
+                raise
             return Asked(None, usage, why or str(error))
         usage += reply.usage
         try:

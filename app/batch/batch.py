@@ -12,6 +12,7 @@ from app.batch.questions import Row, Survey, questions, survey
 from app.batch.report import Report, summed
 from app.batch.run import Event, Runner, Terms
 from app.batch.settings import agree
+from app.batch.table import Table, cells, read_fields
 from app.batch.templates import each_document
 from app.batch.throttle import Throttle
 from app.library import Library
@@ -34,15 +35,17 @@ class Batch:
     Attributes:
         library: Whose documents are asked.
         source: The question file: .jsonl, .csv, .parquet or .xlsx, with the column "question", and
-            if it likes "id", "document" or "documents", "reader", "budget_tokens".
+            if it likes "id", "document" or "documents", "reader", "budget_tokens"; or, for a table,
+            the JSON schema of its fields.
         out: The answer file: .jsonl, .csv or .parquet.
         documents: Ids, names or titles that rows without documents of their own ask; None asks
             all of the library.
         reader: Of rows that name none; None takes the settings' one.
         budget_tokens: Of rows that have none; None takes the usual one.
-        each_document: Every question is asked of each document by itself: a table.
+        each_document: Every question is asked of each document by itself.
+        fields: The source is a schema; the output is a table, one row a document.
         in_order: Answers stand in the order of the questions; else as they were finished.
-        limit: Ask the first so many rows only; 0 asks all.
+        limit: Ask the first so many rows only (of a table, documents); 0 asks all.
         retry_failed: Rows that failed before are asked again.
         redo: Answers made with other settings are thrown away; else that is an error.
         most_at_once: Rows that are asked at a time, at most; on a cluster by each worker.
@@ -57,6 +60,7 @@ class Batch:
     reader: str | None = None
     budget_tokens: int | None = None
     each_document: bool = False
+    fields: bool = False
     in_order: bool = False
     limit: int = 0
     retry_failed: bool = False
@@ -68,6 +72,7 @@ class Batch:
     _journal: Journal = field(init=False)
     _keys: tuple[str, ...] = field(init=False)
     _num_rows: int = field(init=False)
+    _table: Table | None = field(init=False)
 
     def __post_init__(self) -> None:
         """Looks through the questions and opens the output.
@@ -80,12 +85,17 @@ class Batch:
         check_output(self.out)
         make("agents.readers", self.reader or self.library.settings.reader)
         named = map(self.library.show, self.documents) if self.documents else self.library.list()
-        self._keys = tuple(dict.fromkeys(entry.id for entry in named))
-        self._survey = survey(self.source)
-        self._num_rows = (
-            sum(1 for _ in self._every_row()) if self.each_document else self._survey.rows
-        )
-        kept = journal_path(self.out, in_order=self.in_order)
+        titles = {entry.id: entry.title for entry in named}
+        self._keys = tuple(titles)
+        self._table = None
+        if self.fields:
+            fields, self._survey = read_fields(self.source)
+            self._table = Table(fields, titles)
+        else:
+            self._survey = survey(self.source)
+        counted = self.each_document or self.fields
+        self._num_rows = sum(1 for _ in self._every_row()) if counted else self._survey.rows
+        kept = journal_path(self.out, as_it_comes=not (self.in_order or self.fields))
         self._journal = Journal(kept)  # refuses a file that is no answer file, before --redo, too
         try:
             if self.redo:
@@ -102,12 +112,18 @@ class Batch:
             "questions": self._survey.digest,
             "reader": self.reader or self.library.settings.reader,
             "budget_tokens": self.budget_tokens or self.library.settings.budget_tokens,
-            "documents": sorted(self._keys) if self.documents or self.each_document else "all",
+            "documents": sorted(self._keys) if self._of_each else "all",
             "each_document": self.each_document,
+            "fields": self.fields,
             "model": self.library.model.name,
             "embedder": self.library.settings.embedder,
             "pruner": self.library.settings.pruner,
         }
+
+    @property
+    def _of_each(self) -> bool:
+        """Whether it matters for the numbers of rows which documents there are."""
+        return bool(self.documents) or self.each_document or self.fields
 
     def __enter__(self) -> "Batch":
         """The batch itself."""
@@ -123,8 +139,12 @@ class Batch:
 
     @property
     def total(self) -> int:
-        """Rows of this run, finished ones included."""
-        return min(self.limit, self._num_rows) if self.limit else self._num_rows
+        """Rows of this run (of a table, cells), finished ones included."""
+        return min(self._limit, self._num_rows) if self.limit else self._num_rows
+
+    @property
+    def _limit(self) -> int:
+        return self.limit * (len(self._table.fields) if self._table else 1)
 
     @property
     def finished(self) -> int:
@@ -143,7 +163,7 @@ class Batch:
         return estimate(
             (row for row in self._rows() if row.number not in self._journal.status),
             budget_tokens=self.budget_tokens or library.usual_budget,
-            calls_a_row=_CONFIRMED if library.model.ability == "small" else 1,
+            calls_a_row=(_CONFIRMED if library.model.ability == "small" else 1) + self.fields,
             tokens_per_s=pace.prompt_tokens_per_s if pace else 0.0,
         )
 
@@ -159,7 +179,7 @@ class Batch:
         try:
             yield from self._runner().run(self._rows())
         finally:
-            write_output(self._journal, self.out, in_order=self.in_order)
+            write_output(self._journal, self.out, in_order=self.in_order, table=self._table)
 
     def _runner(self) -> "Runner | Spread":
         terms = Terms(self.documents, self.reader, self.budget_tokens)
@@ -178,11 +198,13 @@ class Batch:
 
     def _rows(self) -> Iterator[Row]:
         for row in self._every_row():
-            if self.limit and row.number >= self.limit:
+            if self.limit and row.number >= self._limit:
                 return
             yield row
 
     def _every_row(self) -> Iterator[Row]:
+        if self._table is not None:
+            return cells(self._table.fields, self._keys)
         rows = questions(self.source)
         if not self.each_document:
             return rows

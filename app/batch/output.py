@@ -4,7 +4,7 @@ import csv
 import io
 import json
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 from app.batch.errors import OutputNotWritable
 from app.batch.journal import Journal, write_whole
 from app.batch.parquet import write_rows
+from app.batch.table import Table
 
-COLUMNS = (
+COLUMNS: tuple[str, ...] = (
     *("id", "status", "question", "answer", "found", "citations", "unsupported", "reader"),
     *("model", "seconds", "prompt_tokens", "cached_tokens", "completion_tokens", "calls", "error"),
 )
@@ -22,9 +23,9 @@ COLUMNS = (
 FORMATS = (".jsonl", ".csv", ".parquet")
 
 
-def journal_path(out: Path, *, in_order: bool) -> Path:
+def journal_path(out: Path, *, as_it_comes: bool) -> Path:
     """Where the rows are kept as they come: the output itself where that is the same thing."""
-    return out if out.suffix == ".jsonl" and not in_order else out.with_name(f"{out.name}.rows")
+    return out if out.suffix == ".jsonl" and as_it_comes else out.with_name(f"{out.name}.rows")
 
 
 def check_output(out: Path) -> None:
@@ -39,24 +40,30 @@ def check_output(out: Path) -> None:
         raise OutputNotWritable(f"there is no folder {out.parent}")
 
 
-def write_output(journal: Journal, out: Path, *, in_order: bool) -> None:
+def write_output(
+    journal: Journal, out: Path, *, in_order: bool, table: Table | None = None
+) -> None:
     """Makes the output from the journal, wholly or not at all.
 
     Args:
         journal: The rows.
         out: The file; nothing is done where it is the journal itself.
         in_order: Rows as the question file has them; else as they were finished.
+        table: What the rows are cells of, where they are.
     """
     if out == journal.path:
         return
-    rows = _ordered(journal) if in_order else journal.rows()
+    rows = _ordered(journal) if in_order or table else journal.rows()
+    columns, flat = COLUMNS, _flat
+    if table is not None:
+        rows, columns, flat = table.rows(rows), table.columns, table.flat
     try:
         if out.suffix == ".parquet":
             part = out.with_name(f".{out.name}.part")
-            write_rows(part, map(_flat, rows), COLUMNS)
+            write_rows(part, map(flat, rows), columns)
             part.replace(out)
         elif out.suffix == ".csv":
-            write_whole(out, _csv(rows))
+            write_whole(out, _csv(map(flat, rows), columns))
         else:
             write_whole(out, (f"{json.dumps(row, ensure_ascii=False)}\n".encode() for row in rows))
     except OSError as error:
@@ -78,13 +85,13 @@ def _ordered(journal: Journal) -> Iterator[dict[str, Any]]:
             yield json.loads(file.readline())
 
 
-def _csv(rows: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:
+def _csv(rows: Iterator[Mapping[str, str]], columns: Sequence[str]) -> Iterator[bytes]:
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS)
+    writer = csv.DictWriter(text, columns)
     writer.writeheader()
     yield b"\xef\xbb\xbf"  # spreadsheets take the file for UTF-8 by this mark
     for row in rows:
-        writer.writerow({name: _harmless(value) for name, value in _flat(row).items()})
+        writer.writerow({name: _harmless(value) for name, value in row.items()})
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.fields import Field
 from app.batch.errors import BadQuestions
 
 COLUMNS = ("id", "question", "document", "documents", "reader", "budget_tokens")
@@ -29,6 +30,7 @@ class Row:
         documents: Ids, names or titles; empty asks all that the batch is about.
         reader: Reader of this row; empty takes the batch's.
         budget_tokens: Likewise; 0 takes the batch's.
+        field: Of a table, the field that the answer fills in.
     """
 
     number: int
@@ -37,6 +39,7 @@ class Row:
     documents: tuple[str, ...] = ()
     reader: str = ""
     budget_tokens: int = 0
+    field: Field | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from agents.answer import Answer
+from agents.fields import Value, value_of
 from agents.steps import Step
 from app.batch.plan import planned
 from app.batch.questions import Row
@@ -168,10 +169,13 @@ class Runner:
 
     def _answer(self, row: Row) -> RowDone:
         begun = time.perf_counter()
-        answer, error = None, ""
+        answer, value, error = None, Value(None), ""
         for pause in (*self.waits_s, None):
             try:
                 answer = self._read(row)
+                if row.field is not None:
+                    value = value_of(self.library.model, row.field, answer)
+                    error = value.why
                 break
             except (ModelUnavailable, LibraryError) as gone:
                 if pause is None:
@@ -185,9 +189,14 @@ class Runner:
                 break
         line: dict[str, Any] = {"row": row.number, "id": row.id, "status": "ok", "error": error}
         if answer is None:
-            line |= {"status": "error", "question": row.question}
+            line |= {"question": row.question}
         else:
+            answer = replace(answer, usage=answer.usage + value.usage)
             line |= answer_json(row.question, answer)
+        if error:
+            line["status"] = "error"
+        if row.field is not None:
+            line |= {"document": row.documents[0], "field": row.field.name, "value": value.value}
         self.journal.add(line)
         return RowDone(
             row=row,

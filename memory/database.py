@@ -139,7 +139,11 @@ def explained(where: str) -> Iterator[None]:
                 "wait for it, or end it"
             ) from error
         if error.connection_invalidated or isinstance(error, InterfaceError | OperationalError):
-            raise LibraryError(f"the database of {where} failed: {error.orig}") from error
+            why = " ".join(str(error.orig).split())
+            raise LibraryError(
+                f"the database of {where} failed ({why}); see that it runs, and try again: "
+                "what was finished is kept"
+            ) from error
         raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -5,7 +5,7 @@ import os
 import pickle
 import socket
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -44,8 +44,8 @@ class Cluster:
 
     def answers(
         self, pieces: Sequence[Sequence["Row"]], errand: "Errand", *, workers: int, cpus: int
-    ) -> Iterator[Any]:
-        """What the workers say, as they say it, until all pieces are answered.
+    ) -> Generator[Any, None, None]:
+        """What the workers say, as they say it, until all pieces are answered or it is closed.
 
         Args:
             pieces: Each goes to one worker; it goes to another one where that is lost.
@@ -70,8 +70,11 @@ class Cluster:
             # Ray's client cannot stream, so one who stands in the cluster hands on piece by piece.
             there = ray.remote(num_cpus=0, resources={_HEAD: 0.001})(_Relay)
             relay = there.remote(packed, errand, workers, cpus)
-            while (said := ray.get(relay.take.remote())) is not None:
-                yield pickle.loads(said)
+            try:
+                while (said := ray.get(relay.take.remote())) is not None:
+                    yield pickle.loads(said)
+            finally:
+                ray.kill(relay)
         except ray.exceptions.RayError as error:
             raise ClusterFailed(
                 f"the cluster failed: {error}; run the same command again: finished rows are kept"

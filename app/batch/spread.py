@@ -1,7 +1,7 @@
 """A batch spread over the workers of a cluster; each answer comes back to the one journal."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from app.batch.errors import ClusterFailed
 from app.batch.journal import Journal
-from app.batch.piece_worker import Errand, GaveUp
+from app.batch.piece_worker import Errand, GaveUp, Said
 from app.batch.pieces import about, pieces, room
 from app.batch.plan import WINDOW, planned
 from app.batch.questions import Row
@@ -20,6 +20,7 @@ from app.models import ChosenModel, choose_model
 
 _OF_A_MACHINE = ("models", "threads", "keep_model_s", "library")
 """Settings that another machine has its own of."""
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(slots=True)
@@ -69,15 +70,19 @@ class Spread:
             workers = self.workers or max(cluster.cpus // cpus, 1)
             while part := list(islice(ordered, WINDOW)):
                 cut = list(pieces(part, room=room(len(part), workers)))
-                said = cluster.answers(cut, errand, workers=min(workers, len(cut)), cpus=cpus)
-                for one in said:
-                    if isinstance(one, GaveUp):
-                        raise ClusterFailed(one.why)
-                    if isinstance(one.event, RowDone) and one.line is not None:
-                        if one.event.row.number in self.journal.status:
-                            continue  # its worker was lost after it; another one did it again
-                        self.journal.add(one.line)
-                    yield one.event
+                most = min(workers, len(cut))
+                with closing(cluster.answers(cut, errand, workers=most, cpus=cpus)) as said:
+                    yield from self._kept(said)
+
+    def _kept(self, said: Iterable[Said | GaveUp]) -> Iterator[Event]:
+        for one in said:
+            if isinstance(one, GaveUp):
+                raise ClusterFailed(one.why)
+            if isinstance(one.event, RowDone) and one.line is not None:
+                if one.event.row.number in self.journal.status:
+                    continue  # its worker was lost after it; another one did it again
+                self.journal.add(one.line)
+            yield one.event
 
     def _errand(self, cluster: Cluster, chosen: ChosenModel, cpus: int) -> Errand:
         """What workers are told.
@@ -87,14 +92,14 @@ class Spread:
         """
         library = self.library
         if not cluster.is_here:
-            if library.place.url.get_backend_name() == "sqlite":
+            at = library.place.url
+            if at.get_backend_name() == "sqlite" or at.host in _LOOPBACK:
                 raise ClusterFailed(
                     f"{library.place} lies on this machine, and the workers do not; keep the "
-                    "library in PostgreSQL: --library postgresql://HOST/NAME"
+                    "library in PostgreSQL, by an address that all of them reach: "
+                    "--library postgresql://HOST/NAME"
                 )
-            if chosen.kind == "server" and urlsplit(chosen.where).hostname in (
-                *("localhost", "127.0.0.1", "::1"),
-            ):
+            if chosen.kind == "server" and urlsplit(chosen.where).hostname in _LOOPBACK:
                 raise ClusterFailed(
                     f"{chosen.where} is another server on each machine of the cluster; name the "
                     "model's server as all of them reach it: GISTREE_MODEL=http://HOST:8000"

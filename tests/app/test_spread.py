@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 from door import model_cache
+from sqlalchemy import make_url
 from tales import LAMP, WELL
 
 from app.batch.batch import Batch
@@ -144,12 +145,14 @@ def test_workers_elsewhere_need_a_library_and_a_model_that_they_reach(
     library, source, tmp_path, opened, monkeypatch
 ):
     elsewhere = replace(HERE, is_here=False)
-    with pytest.raises(ClusterFailed, match="keep the library in PostgreSQL"):
+    with pytest.raises(ClusterFailed, match="library in PostgreSQL, by an address"):
         spread(library, source, tmp_path / "a.jsonl", elsewhere)
-    there = replace(library.place, url=library.place.url.set(drivername="postgresql"))
-    monkeypatch.setattr(library, "place", there)
-    with pytest.raises(ClusterFailed, match=r"127\.0\.0\.1.*GISTREE_MODEL=http://HOST"):
-        spread(library, source, tmp_path / "a.jsonl", elsewhere)
+    for host in ("localhost", "db-host"):
+        there = make_url(f"postgresql://{host}/books")
+        monkeypatch.setattr(library, "place", replace(library.place, url=there))
+        said = "lies on this machine" if host == "localhost" else "GISTREE_MODEL=http://HOST"
+        with pytest.raises(ClusterFailed, match=said):
+            spread(library, source, tmp_path / "a.jsonl", elsewhere)
     with pytest.raises(ClusterFailed, match="name them in the settings"):
         spread(opened("Hm."), source, tmp_path / "b.jsonl")
 

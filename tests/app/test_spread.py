@@ -12,6 +12,7 @@ from door import model_cache
 from sqlalchemy import make_url
 from tales import LAMP, WELL
 
+from agents.fields import fields_of
 from app.batch.batch import Batch
 from app.batch.errors import ClusterFailed
 from app.batch.journal import Journal
@@ -19,8 +20,9 @@ from app.batch.piece_worker import PieceWorker
 from app.batch.pieces import pieces, room
 from app.batch.questions import Row, questions
 from app.batch.ray_cluster import Cluster
-from app.batch.run import RowDone, Terms
+from app.batch.run import RowDone, Runner, Terms
 from app.batch.spread import Spread, named
+from app.batch.table import cells
 from app.library import Library
 from app.models import choose_model
 from app.settings import Settings
@@ -125,6 +127,17 @@ def test_a_cluster_answers_as_this_process_does(library, source, tmp_path):
     assert {row["status"] for row in rows if row["id"].startswith("gone")} == {"error"}
     assert sum(event.usage.calls for event in events) > 0
     assert all(isinstance(event, RowDone) for event in events)
+
+
+def test_cells_of_a_table_are_asked_there_as_here(library, tmp_path):
+    fields = fields_of({"properties": {"ship": {"type": "string", "description": "Which ship?"}}})
+    rows = list(cells(fields, [entry.id for entry in library.list()]))
+    with Journal(tmp_path / "here.jsonl") as here, Journal(tmp_path / "there.jsonl") as there:
+        list(Runner(library, here).run(rows))
+        list(Spread(library, there, Terms(), "fake", join=joining(HERE)).run(rows))
+        local, spread_out = ([{**row, "seconds": 0} for row in j.rows()] for j in (here, there))
+    assert {row["field"] for row in local} == {"ship"}
+    assert spread_out == local
 
 
 def test_what_a_lost_worker_had_answered_is_kept_once(library, source, tmp_path):

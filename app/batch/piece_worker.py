@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.batch.attempts import Attempts
 from app.batch.questions import Row
 from app.batch.run import Event, RowDone, Runner, Terms
 from app.batch.tally import Tally
@@ -13,6 +14,10 @@ from app.batch.throttle import Throttle
 from app.library import Library
 from app.settings import Settings
 from serving.errors import GistreeError
+from serving.model import Usage
+
+_ATTEMPTS = 3
+"""At a piece, and then at each of its rows alone, on one machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +29,14 @@ class Errand:
         settings: What the person chose, by name; the rest is as the worker's machine has it.
         terms: How rows are asked.
         most_at_once: Rows that a worker asks at a time, at most.
+        run: Name of this run; no two share one.
     """
 
     library: str
     settings: Mapping[str, Any]
     terms: Terms
     most_at_once: int
+    run: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,7 @@ class PieceWorker:
         self._errand = errand
         self._library: Library | None = None
         self._throttle = Throttle(most=errand.most_at_once)
+        self._attempts = Attempts(errand.run)
 
     def __call__(self, batch: Mapping[str, Sequence[bytes]]) -> Iterator[dict[str, list[bytes]]]:
         """What is said over the pieces of a batch of Ray Data's, each as soon as it is so.
@@ -87,7 +95,20 @@ class PieceWorker:
                 yield {"said": [pickle.dumps(said)]}
 
     def answers(self, rows: Sequence[Row]) -> Iterator[Said | GaveUp]:
-        """Answers a piece."""
+        """Answers a piece; a row that ends the worker every time is failed, and not tried for ever.
+
+        Args:
+            rows: The piece.
+        """
+        with self._attempts.of(f"piece-{rows[0].number}") as attempt:
+            if attempt <= _ATTEMPTS:
+                yield from self._asked(rows)
+                return
+            for row in rows:  # one of them is to blame
+                with self._attempts.of(f"row-{row.number}") as again:
+                    yield from self._asked([row]) if again <= _ATTEMPTS else _fatal(row)
+
+    def _asked(self, rows: Sequence[Row]) -> Iterator[Said | GaveUp]:
         outbox = Outbox()
         try:
             if self._library is None:
@@ -101,3 +122,15 @@ class PieceWorker:
                     yield Said(event)
         except GistreeError as error:
             yield GaveUp(f"a worker on {socket.gethostname()} cannot go on: {error}")
+
+
+def _fatal(row: Row) -> Iterator[Said]:
+    error = (
+        f"its worker, on {socket.gethostname()}, died each time that it was asked: too little "
+        "memory, or a crash in what answers"
+    )
+    line = {"row": row.number, "id": row.id, "status": "error", "error": error}
+    if row.field is not None:
+        line |= {"document": row.documents[0], "field": row.field.name, "value": None}
+    done = RowDone(row, "error", found=False, usage=Usage(), seconds=0.0, error=error)
+    yield Said(done, line | {"question": row.question})

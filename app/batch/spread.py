@@ -1,11 +1,12 @@
 """A batch spread over the workers of a cluster; each answer comes back to the one journal."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from app.batch.errors import ClusterFailed
 from app.batch.journal import Journal
@@ -69,10 +70,28 @@ class Spread:
             errand = self._errand(cluster, chosen, cpus)
             workers = self.workers or max(cluster.cpus // cpus, 1)
             while part := list(islice(ordered, WINDOW)):
-                cut = list(pieces(part, room=room(len(part), workers)))
-                most = min(workers, len(cut))
-                with closing(cluster.answers(cut, errand, workers=most, cpus=cpus)) as said:
-                    yield from self._kept(said)
+                yield from self._all(part, cluster, errand, workers=workers, cpus=cpus)
+
+    def _all(
+        self, rows: Sequence[Row], cluster: Cluster, errand: Errand, *, workers: int, cpus: int
+    ) -> Iterator[Event]:
+        """Has rows answered, until the journal has every one.
+
+        Where a worker is lost, Ray drops as many answers of the one in its place as had come from
+        it. They may be to other rows than those, which are asked again then.
+        """
+        while rows:
+            cut = list(pieces(rows, room=room(len(rows), workers)))
+            most = min(workers, len(cut))
+            with closing(cluster.answers(cut, errand, workers=most, cpus=cpus)) as said:
+                yield from self._kept(said)
+            left = [row for row in rows if row.number not in self.journal.status]
+            if len(left) == len(rows):
+                raise ClusterFailed(
+                    f"the cluster has ended without an answer to {len(left):,} rows; run the same "
+                    "command again: finished rows are kept"
+                )
+            rows = left
 
     def _kept(self, said: Iterable[Said | GaveUp]) -> Iterator[Event]:
         for one in said:
@@ -109,7 +128,7 @@ class Spread:
         settings["threads"] = cpus
         if cluster.is_here:
             settings["models"] = library.settings.models
-        return Errand(library.place.address, settings, self.terms, self.most_at_once)
+        return Errand(library.place.address, settings, self.terms, self.most_at_once, uuid4().hex)
 
 
 def named(chosen: ChosenModel) -> str:

@@ -3,9 +3,12 @@
 import contextlib
 import json
 import pickle
+import subprocess
 import sys
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from door import model_cache
@@ -13,6 +16,7 @@ from sqlalchemy import make_url
 from tales import LAMP, WELL
 
 from agents.fields import fields_of
+from app.batch.attempts import Attempts
 from app.batch.batch import Batch
 from app.batch.errors import ClusterFailed
 from app.batch.journal import Journal
@@ -145,6 +149,96 @@ def test_what_a_lost_worker_had_answered_is_kept_once(library, source, tmp_path)
     events, rows = spread(library, source, tmp_path / "a.jsonl", cluster)
     assert sorted(row["row"] for row in rows) == list(range(12))
     assert len(events) == 12
+
+
+def test_rows_of_which_nothing_was_heard_are_asked_again(library, source, tmp_path):
+    class Forgetful(FakeCluster):
+        __slots__ = ()
+
+        def answers(self, pieces, errand, *, workers, cpus):
+            for piece in pieces:
+                yield from FakeCluster.answers(self, [piece[: len(piece) // 2 + 1]], errand, **one)
+
+    one = {"workers": 1, "cpus": 1}
+    cluster = Forgetful(cpus=2, cpus_of_least=2, is_here=True, through_client=False)
+    _, rows = spread(library, source, tmp_path / "a.jsonl", cluster)
+    assert sorted(row["row"] for row in rows) == list(range(12))
+
+
+def test_a_cluster_that_answers_nothing_does_not_keep_one_waiting(library, source, tmp_path):
+    class Silent(FakeCluster):
+        __slots__ = ()
+
+        def answers(self, pieces, errand, *, workers, cpus):
+            yield from ()
+
+    cluster = Silent(cpus=2, cpus_of_least=2, is_here=True, through_client=False)
+    with pytest.raises(ClusterFailed, match="without an answer to 12 rows"):
+        spread(library, source, tmp_path / "a.jsonl", cluster)
+
+
+def test_a_row_that_ends_its_worker_every_time_fails_and_stops_no_other(
+    library, source, tmp_path, monkeypatch
+):
+    """The worker "ends" by an exception that nothing in it knows."""
+
+    class Killed(BaseException):
+        pass
+
+    def read(question, **options):
+        if "2" in question:
+            raise Killed
+        return Library.read(library, question, **options)
+
+    class Fragile(FakeCluster):
+        __slots__ = ()
+
+        def answers(self, pieces, errand, *, workers, cpus):
+            for piece in pieces:
+                while True:  # as Ray does
+                    worker = PieceWorker(errand)
+                    worker._library = library
+                    left = worker({"piece": [pickle.dumps(piece)]})
+                    try:
+                        yield from (pickle.loads(sent["said"][0]) for sent in left)
+                        break
+                    except Killed:
+                        continue
+
+    monkeypatch.setattr(Attempts, "of", never_forgotten())
+    monkeypatch.setattr(library, "read", read)
+    cluster = Fragile(cpus=2, cpus_of_least=2, is_here=True, through_client=False)
+    _, rows = spread(library, source, tmp_path / "a.jsonl", cluster)
+    assert len(rows) == 12
+    fatal = [row for row in rows if "died each time" in row["error"]]
+    assert sorted(row["id"] for row in fatal) == ["gone.txt2", "lamp.txt2", "well.txt2"]
+
+
+def never_forgotten():
+    """``Attempts.of`` as it is for a process that is killed: nothing is tidied up."""
+    counts = Counter()
+
+    @contextmanager
+    def of(self, work):
+        counts[work] += 1
+        yield counts[work]
+
+    return of
+
+
+def test_attempts_are_counted_across_processes_and_forgotten_when_they_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = (
+        "import os, sys, tempfile; tempfile.tempdir = sys.argv[1]\n"
+        "from app.batch.attempts import Attempts\n"
+        "with Attempts('x').of('piece-1') as attempt: os._exit(attempt)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    root = Path(__file__).parents[2]
+    assert [subprocess.run(command, cwd=root).returncode for _ in range(2)] == [1, 2]
+    with Attempts("x").of("piece-1") as attempt:
+        assert attempt == 3
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_finished_is_not_asked_again_and_no_cluster_is_joined_for_nothing(

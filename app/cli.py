@@ -5,8 +5,8 @@ could not be added; 130 interrupted.
 """
 
 import logging
-import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,7 +23,6 @@ from serving.errors import GistreeError
 
 if TYPE_CHECKING:
     from app.library import Library
-    from memory.store import Entry
 
 app = typer.Typer(
     name="gistree",
@@ -43,6 +42,7 @@ app.command()(mcp)
 app.command()(serve)
 
 SOME_FAILED = 3
+_MOST_SHOWN = 50
 INTERRUPTED = 130
 
 
@@ -65,43 +65,53 @@ def _open(library: str | None, *, read_only: bool = False) -> "Library":
 
 @app.command()
 def add(
-    paths: Annotated[list[str], typer.Argument(help="Files and folders, or their URLs.")],
+    paths: Annotated[
+        list[str], typer.Argument(help="Files, folders, patterns (quoted), or their URLs.")
+    ],
     library: LibraryOption = None,
     password: Annotated[str | None, typer.Option(help="For encrypted files.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Put on each. May be repeated.")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Files read at a time.")] = 2,
     as_json: JsonOption = False,
 ) -> None:
     """Add documents. What is in the library already is not read again."""
+    from app.bulk import expanded
     from app.elsewhere import is_url
     from app.library import Failure
     from app.present import entry_json, problem_json
     from app.remote_documents import add_from
-    from app.terminal import err, plain, progress_bars, show_entry
+    from app.terminal import err, out, plain, progress_bars, show_entry
     from memory.errors import DocumentError
-    from serving.errors import MissingExtra
+    from memory.store import Entry
 
     added: list[Entry] = []
     failed: list[Failure] = []
     with _open(library) as lib:
         with progress_bars() as show:
             lib.finish_interrupted(on_progress=show)
+            files: list[Path] = []
             for path in paths:
+                if is_url(path):
+                    more, less = add_from(
+                        lib, path, password=password, tags=tag or (), on_progress=show
+                    )
+                    added += more
+                    failed += less
+                    continue
                 try:
-                    if is_url(path) or os.path.isdir(path):
-                        more, less = (
-                            add_from(lib, path, password=password, tags=tag or (), on_progress=show)
-                            if is_url(path)
-                            else lib.add_folder(
-                                path, password=password, tags=tag or (), on_progress=show
-                            )
-                        )
-                        added += more
-                        failed += less
-                        continue
-                    added.append(lib.add(path, password=password, tags=tag or (), on_progress=show))
-                except (DocumentError, MissingExtra) as error:
-                    failed.append(Failure(path, error))
-        problems = {entry.id: lib.document(entry.id).problems for entry in added}
+                    files += expanded(path, but=lib.place.folder)
+                except DocumentError as error:
+                    failed.append(Failure(Path(path), error))
+            several = lib.add_many(
+                files, password=password, tags=tag or (), workers=workers, on_progress=show
+            )
+            ended = dict(several)
+            for file, what in ((file, ended[file]) for file in files):
+                if isinstance(what, Entry):
+                    added.append(what)
+                else:
+                    failed.append(Failure(file, what))
+        problems = {entry.id: lib.problems(entry.id) for entry in added}
     if as_json:
         print_json(
             {
@@ -113,8 +123,11 @@ def add(
             }
         )
     else:
-        for entry in added:
+        for entry in added if len(added) <= _MOST_SHOWN else ():
             show_entry(entry, problems[entry.id])
+        if len(added) > _MOST_SHOWN:
+            partly = sum(map(bool, problems.values()))
+            out.print(f"{len(added):,} documents are in; {partly:,} of them could be read in part")
         for failure in failed:
             err.print(plain(f"not added: {failure.error}", "red"), soft_wrap=True)
     if failed:

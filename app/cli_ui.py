@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from app.cli_options import LibraryOption
-from app.settings import Settings
 from serving.errors import GistreeError, MissingExtra
 
 DEFAULT_HOST = "127.0.0.1"
@@ -44,6 +43,8 @@ def serve(*, host: str, port: int, open_browser: bool) -> None:
     """
     if importlib.util.find_spec("streamlit") is None:
         raise MissingExtra("the web page", "ui")
+    from app.settings import Settings
+
     if Settings().libraries and importlib.util.find_spec("authlib") is None:
         raise MissingExtra("logging in (GISTREE_LIBRARIES)", "login")
     check_port(host, port)

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from agents.answer import Answer, Citation, cite
 from agents.desk import Desk, Scope
 from agents.steps import Reader, Step
+from app.bulk import Trouble, add_many, expanded
 from app.conversations import Conversations
 from app.engines import Engines
 from app.ingest import Ingest
@@ -194,9 +195,17 @@ class Library:
         *,
         password: str | None = None,
         tags: Sequence[str] = (),
+        workers: int = 1,
         on_progress: OnProgress = silent,
     ) -> tuple[tuple[Entry, ...], tuple[Failure, ...]]:
         """Adds every file under a folder; a file that cannot be read does not stop the others.
+
+        Args:
+            folder: Hidden files in it are left out.
+            password: For encrypted files.
+            tags: Put on each.
+            workers: Files that are read at a time.
+            on_progress: Told how far each is.
 
         Returns:
             What was added (or was there already), and what failed.
@@ -204,27 +213,48 @@ class Library:
         Raises:
             DocumentNotFound: no such folder, or no file in it.
         """
-        self._writable()
         folder = readable(folder, "folder")
         if not folder.is_dir():
             raise DocumentNotFound(f"there is no folder {clean(str(folder))}")
-        paths = sorted(
-            path
-            for path in folder.rglob("*")
-            if path.is_file()
-            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-            and not path.resolve().is_relative_to(self.place.folder.resolve())
+        paths = expanded(str(folder), but=self.place.folder)
+        done = dict(
+            self.add_many(
+                paths, password=password, tags=tags, workers=workers, on_progress=on_progress
+            )
         )
-        if not paths:
-            raise DocumentNotFound(f"there are no files in {clean(str(folder))}")
-        added: list[Entry] = []
-        failed: list[Failure] = []
-        for path in paths:
-            try:
-                added.append(self.add(path, password=password, tags=tags, on_progress=on_progress))
-            except (DocumentError, MissingExtra) as error:
-                failed.append(Failure(path, error))
-        return tuple(added), tuple(failed)
+        ended = [(path, done[path]) for path in paths]
+        return (
+            tuple(entry for _, entry in ended if isinstance(entry, Entry)),
+            tuple(Failure(path, why) for path, why in ended if not isinstance(why, Entry)),
+        )
+
+    def add_many(
+        self,
+        paths: Iterable[Path],
+        *,
+        password: str | None = None,
+        tags: Sequence[str] = (),
+        workers: int = 1,
+        on_progress: OnProgress = silent,
+    ) -> Iterator[tuple[Path, Entry | Trouble]]:
+        """Adds files and gives each as it is finished, with what became of it.
+
+        Args:
+            paths: Files; those that the library has already cost a look.
+            password: For encrypted files.
+            tags: Put on each.
+            workers: Files that are read at a time.
+            on_progress: Told how far each is.
+
+        Raises:
+            LibraryError: the library takes no more; what was finished is kept.
+        """
+        self._writable()
+
+        def add(path: Path, tell: OnProgress) -> Entry:
+            return self.add(path, password=password, tags=tags, on_progress=tell)
+
+        return add_many(add, paths, workers=workers, on_progress=on_progress)
 
     def finish_interrupted(self, *, on_progress: OnProgress = silent) -> tuple[Entry, ...]:
         """Finishes, or rolls back, what a process that died was adding.

@@ -22,6 +22,7 @@ HERE = "local"
 _HEAD = "node:__internal_head__"
 """Resource of the one machine without which there is no cluster."""
 _REACH_S = 5.0  # Ray itself would knock for minutes
+_TRIES = 3
 _SHORT = "/tmp" if os.name == "posix" else None  # paths of sockets may have 103 letters
 _STORE_BYTES = 128 << 20  # of objects in memory: pieces and answers are small
 
@@ -147,14 +148,25 @@ def joined(on: str) -> Iterator[Cluster]:
                 }
             try:
                 _reach(on)
-                with unsaid():
-                    ray.init(on, **options)
+                _join(ray, on, options)
             except (OSError, RuntimeError, ValueError) as error:
                 raise ClusterFailed(f"there is no cluster of Ray's at {on}: {error}") from error
             try:
                 yield _seen(ray)
             finally:
                 ray.shutdown()
+
+
+def _join(ray: Any, on: str, options: dict[str, Any]) -> None:
+    """Joins a cluster; a client's port, behind which Ray starts a process each time, may fail."""
+    for left in range(_TRIES if on.startswith("ray://") else 1, 0, -1):
+        try:
+            with unsaid():
+                ray.init(on, **options)
+            return
+        except ConnectionError:
+            if left == 1:
+                raise
 
 
 def _reach(on: str) -> None:

@@ -6,7 +6,6 @@ from ray.cluster_utils import Cluster
 
 head = {
     "num_cpus": 1,
-    "ray_client_server_port": int(sys.argv[1]),
     "include_dashboard": False,
     "_system_config": {  # it looks for dead nodes more often
         "health_check_initial_delay_ms": 0,
@@ -18,7 +17,7 @@ head = {
 cluster = Cluster(initialize_head=True, head_node_args=head)
 try:
     node = cluster.add_node(num_cpus=1)
-    sys.stdout.write("ready\n")
+    sys.stdout.write(f"{cluster.address}\n")
     sys.stdout.flush()
     if sys.stdin.readline():
         cluster.remove_node(node, allow_graceful=False)

@@ -4,10 +4,11 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar
@@ -20,6 +21,11 @@ from tales import LAMP, WELL
 
 from app.batch.batch import Batch
 from app.batch.errors import ClusterFailed
+from app.batch.journal import Journal
+from app.batch.questions import questions
+from app.batch.ray_cluster import joined
+from app.batch.run import Terms
+from app.batch.spread import Spread
 from app.library import Library
 from app.settings import Settings
 
@@ -111,10 +117,11 @@ def door(home, server):
     return Door(home, model_cache(), {"GISTREE_MODEL": server.url})
 
 
-def begun(out):
+def begun(process, out):
     """Waits until a batch has some of its rows, and says where they are."""
     rows = out.with_name(f"{out.name}.rows")
     for _ in range(1500):
+        assert process.poll() is None, process.stderr.read()
         if rows.exists() and rows.read_bytes().count(b"\n") > 2:
             return rows
         time.sleep(0.1)
@@ -131,21 +138,29 @@ def _command(process):
     return " ".join(process.cmdline())
 
 
+@contextmanager
+def joined_through_a_client(on):
+    """A cluster whose answers are handed on by one who stands in it, as for ray://."""
+    with joined(on) as cluster:
+        yield replace(cluster, through_client=True)
+
+
 def test_workers_that_are_killed_change_nothing(
     library, source, undisturbed, slow, tmp_path, capfd
 ):
     out, killed = tmp_path / "spread.jsonl", []
     at_sigterm = signal.getsignal(signal.SIGTERM)
-    with Batch(library, source, out, in_order=True, on="local") as batch:
-        for _ in batch.run():
+    with Journal(out) as journal:
+        run = Spread(library, journal, Terms(), "local", join=joined_through_a_client)
+        for _ in run.run(questions(source)):
             if not killed:
                 killed = workers()
                 for worker in killed:
                     worker.kill()
-                assert batch.finished < ROWS / 2
+                assert len(journal.status) < ROWS / 2
                 slow()
     assert killed
-    assert rows_of(out) == undisturbed
+    assert sorted(rows_of(out), key=lambda row: row["row"]) == undisturbed
     assert capfd.readouterr().out == ""
     assert psutil.Process().children(recursive=True) == []
     assert signal.getsignal(signal.SIGTERM) == at_sigterm
@@ -158,7 +173,7 @@ def test_ctrl_c_leaves_nothing_of_ray_and_the_same_command_goes_on_without_it(
     out = tmp_path / "answers.csv"
     command = ("batch", source, "--out", out, "--in-order")
     running = door.start(*command, "--on", "local")
-    rows = begun(out)
+    rows = begun(running, out)
     family = psutil.Process(running.pid).children(recursive=True)
     assert workers(psutil.Process(running.pid))
     (folder,) = {f for child in family for f in re.findall(r"/tmp/gistree-\w+", _command(child))}
@@ -180,22 +195,18 @@ def test_ctrl_c_leaves_nothing_of_ray_and_the_same_command_goes_on_without_it(
 
 @pytest.fixture
 def nodes():
-    """A process that keeps a cluster of two nodes, and the address of its client port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    script = Path(__file__).parent / "ray_nodes.py"
+    """A process that keeps a cluster of two nodes, and its address."""
     process = subprocess.Popen(
-        [sys.executable, script, str(port)],
+        [sys.executable, Path(__file__).parent / "ray_nodes.py"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
         text=True,
     )
-    while process.stdout.readline() != "ready\n":
+    while not re.fullmatch(r"[\d.]+:\d+\n", address := process.stdout.readline()):
         assert process.poll() is None
-    yield process, f"ray://127.0.0.1:{port}"
+    yield process, address.strip()
     process.communicate(timeout=60)
 
 
@@ -203,7 +214,7 @@ def test_a_node_that_is_lost_changes_nothing(source, undisturbed, slow, nodes, d
     process, on = nodes
     out = tmp_path / "answers.csv"
     running = door.start("batch", source, "--out", out, "--in-order", "--on", on)
-    rows = begun(out)
+    rows = begun(running, out)
     process.stdin.write("lose it\n")
     process.stdin.flush()
     assert rows.read_bytes().count(b"\n") < ROWS / 2

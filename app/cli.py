@@ -4,7 +4,6 @@ Exit codes: 0 done; 1 failed, with the reason on standard error; 2 misused; 3 so
 could not be added; 130 interrupted.
 """
 
-import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,11 +49,9 @@ INTERRUPTED = 130
 def _options(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens.")] = False,
 ) -> None:
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(levelname)s %(name)s %(message)s",
-        stream=sys.stderr,
-    )
+    from app.logs import log_file, set_up
+
+    set_up(verbose=verbose, file=log_file())
 
 
 def _open(library: str | None, *, read_only: bool = False) -> "Library":

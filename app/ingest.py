@@ -132,6 +132,8 @@ class Ingest:
         password: str | None,
         on_progress: OnProgress,
     ) -> Entry:
+        begun = time.perf_counter()
+
         def beat() -> bool:
             return intake.beat(entry.id, owner=owner, now=time.time())
 
@@ -140,15 +142,25 @@ class Ingest:
                 if not self.store.chunk_ids(entry.id).size:
                     self._read(entry, intake, password=password, on_progress=on_progress)
                 self.embed(entry, lost=heart.lost.is_set, on_progress=on_progress)
-            except (DocumentError, MissingExtra):
+            except (DocumentError, MissingExtra) as error:
                 self.store.delete(entry.id)
                 self.files.remove(entry.file)
+                log.info("not added", extra={"document": entry.id, "error": type(error).__name__})
                 raise
             except BaseException:
                 # Interrupted: what is done stays, and the next start goes on from there.
                 intake.unclaim(entry.id, owner=owner)
                 raise
             intake.finish(entry.id)
+        log.info(
+            "added",
+            extra={
+                "document": entry.id,
+                "bytes": entry.size_bytes,
+                "chunks": int(self.store.chunk_ids(entry.id).size),
+                "seconds": round(time.perf_counter() - begun, 3),
+            },
+        )
         on_progress(Progress(entry.name, "done", 1, 1))
         return self.store.entry(entry.id)
 

@@ -5,7 +5,6 @@ cancelled, and what a crash looks like, and nothing is left half done.
 """
 
 import json
-import logging
 import os
 import queue
 import sys
@@ -14,6 +13,7 @@ from typing import Any, TypedDict
 
 from app.job_run import run_job
 from app.library import Library
+from app.logs import log_file, set_up
 from app.settings import Settings
 
 _LESS_URGENT = 5  # than answering and turning pages
@@ -34,9 +34,7 @@ def main(place: str, settings: dict[str, Any]) -> None:
         place: The library's folder or URL.
         settings: To open it with, by name.
     """
-    logging.basicConfig(
-        level=logging.WARNING, format="%(levelname)s %(name)s %(message)s", stream=sys.stderr
-    )
+    set_up(file=log_file())
     if hasattr(os, "nice"):
         os.nice(_LESS_URGENT)
     # What libraries print goes to standard error; standard output is the foreman's alone.

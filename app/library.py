@@ -1,10 +1,11 @@
 """A library of documents: add, ask, read, search, list, show, rename, tag, delete."""
 
+import logging
 import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from app.jobs import Jobs
     from memory.verify import Flaw
     from retrieval.searcher import Searcher
+
+log = logging.getLogger(__name__)
 
 CHUNK_TOKENS = 240
 """With title and section before it, about what the default embedder reads at once."""
@@ -473,7 +476,10 @@ class Library:
             memories=self.memories,
         )
         with self.engines.reading():
-            yield from plan.read(desk, clean(question))
+            for step in plan.read(desk, clean(question)):
+                if isinstance(step, Answer):
+                    _log_answer(step, len(keys))
+                yield step
 
     def batch(
         self,
@@ -667,6 +673,20 @@ class Library:
     def _writable(self) -> None:
         if self.read_only:
             raise LibraryReadOnly(f"{self.place} was opened for reading only")
+
+
+def _log_answer(answer: Answer, num_documents: int) -> None:
+    log.info(
+        "answered",
+        extra={
+            "reader": answer.reader,
+            "model": answer.model,
+            "found": answer.found,
+            "documents": num_documents,
+            "seconds": round(answer.seconds, 3),
+            **asdict(answer.usage),
+        },
+    )
 
 
 def readers() -> tuple[str, ...]:

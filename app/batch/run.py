@@ -198,6 +198,14 @@ class Runner:
         if row.field is not None:
             line |= {"document": row.documents[0], "field": row.field.name, "value": value.value}
         self.journal.add(line)
+        log.info(
+            "row",
+            extra={
+                "row": row.number,
+                "status": line["status"],
+                "seconds": round(time.perf_counter() - begun, 3),
+            },
+        )
         return RowDone(
             row=row,
             status=line["status"],

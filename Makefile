@@ -44,7 +44,7 @@ format: .venv-test/ready  ## Put the code in its form
 .venv-test/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-test
 	.venv-test/bin/python $(PIP) --upgrade pip
-	.venv-test/bin/python $(PIP) --editable '.[dev,postgres,ui,login]'
+	.venv-test/bin/python $(PIP) --editable '.[dev,postgres,ui,login,watch]'
 	touch $@
 
 .venv-extras/ready: pyproject.toml tests/constraints-extras.txt

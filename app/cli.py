@@ -18,6 +18,7 @@ from app.cli_models import models
 from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
 from app.cli_serve import serve
 from app.cli_ui import ui
+from app.cli_watch import watch
 from serving.errors import GistreeError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ app.command()(memory)
 app.command()(ui)
 app.command()(mcp)
 app.command()(serve)
+app.command()(watch)
 
 SOME_FAILED = 3
 _MOST_SHOWN = 50

@@ -18,7 +18,7 @@ test-extras: .venv-extras/ready  ## The tests of the optional extras (torch-size
 # SmolLM2 as a folder that vLLM loads, made from the file that the tests use anyway.
 VLLM_MODEL = .run/vllm/smollm2-135m-instruct
 test-vllm: .venv-vllm/ready $(VLLM_MODEL)/config.json  ## The tests that run vLLM (its CPU build, 3 GB)
-	GISTREE_VLLM_MODEL=$(VLLM_MODEL) .venv-vllm/bin/python -m pytest tests/vllm tests/serving/test_selectors.py tests/serving/test_head_patterns.py tests/serving/test_sparse_layer.py tests/serving/test_sparse_plugin.py
+	GISTREE_VLLM_MODEL=$(VLLM_MODEL) .venv-vllm/bin/python -m pytest tests/vllm_real tests/serving/test_selectors.py tests/serving/test_head_patterns.py tests/serving/test_sparse_layer.py tests/serving/test_sparse_plugin.py
 
 $(VLLM_MODEL)/config.json: .venv-vllm/ready bench/gguf_to_hf.py
 	mkdir -p $(VLLM_MODEL)

@@ -3,8 +3,8 @@
 The same selection as on the CPU. The cache is asked for with each head's part of a block together
 (vLLM's layout LBHNC), so that block ``b`` of head ``h`` is block ``b * num_kv_heads + h`` of a
 cache of one head, by strides alone. What was tested, on a CPU, is everything up to the call of the
-kernel, against one of the same arguments in plain torch (``tests/vllm/test_sparse_flash.py``); so
-it is used only where ``gpu=1`` asks for it.
+kernel, against one of the same arguments in plain torch (``tests/vllm_real/test_sparse_flash.py``);
+so it is used only where ``gpu=1`` asks for it.
 """
 
 from typing import Any

@@ -6,11 +6,10 @@ from typing import Any
 
 from serving.dialects import NO_THINKING, as_json
 from serving.model import Choice, Message, Usage
+from serving.next_tokens import Tokens, are_short, beginnings, log_probs, wanted
 from serving.wire import Wire
 
 _OPTIONS_KEPT = 512
-_MOST_BEGINNINGS = 24
-_MOST_WANTED = 128  # vLLM's own bound
 
 
 class VllmDialect:
@@ -25,7 +24,7 @@ class VllmDialect:
         self._wire = wire
         self._model = model
         self._window = int(entry.get("max_model_len") or 0)
-        self._options: dict[str, tuple[int, ...]] = {}
+        self._options: dict[str, Tokens] = {}
         self._tells_next = True
 
     def window(self) -> int:
@@ -53,18 +52,15 @@ class VllmDialect:
         found = self._next_tokens(start, ids) if self._tells_next else None
         return found or self._echoed(start, ids)
 
-    def _next_tokens(self, start: list[int], options: Sequence[tuple[int, ...]]) -> Choice | None:
+    def _next_tokens(self, start: list[int], options: Sequence[Tokens]) -> Choice | None:
         """Scores from what may come next; None where that cannot be asked."""
-        beginnings = list(dict.fromkeys(o[:n] for o in options for n in range(len(o))))
-        wanted = sorted({token for option in options for token in option})
-        if len(beginnings) > _MOST_BEGINNINGS or len(wanted) > _MOST_WANTED:
+        if not are_short(options):
             return None
-        known: dict[tuple[int, ...], dict[int, float]] = {}
+        asked, tokens = beginnings(options), wanted(options)
+        known: dict[Tokens, dict[int, float]] = {}
         usage = Usage()
         # The prompt alone goes first, so that it is in the cache for the others.
-        for some in (beginnings[:1], beginnings[1:]):
-            if not some:
-                continue
+        for some in filter(None, (asked[:1], asked[1:])):
             reply = self._wire.post(
                 "/v1/completions",
                 {
@@ -73,20 +69,19 @@ class VllmDialect:
                     "max_tokens": 1,
                     "temperature": 0.0,
                     "logprobs": 1,
-                    "logprob_token_ids": wanted,
+                    "logprob_token_ids": tokens,
                     "return_tokens_as_token_ids": True,
                 },
             )
             for choice in reply["choices"]:
                 known[some[choice["index"]]] = _by_token(choice)
             usage += _usage(reply)
-            if not known[()].keys() >= set(wanted):  # an older vLLM overlooks the wish
+            if not known[()].keys() >= set(tokens):  # an older vLLM overlooks the wish
                 self._tells_next = False
                 return None
-        scores = tuple(sum(known[o[:n]][o[n]] for n in range(len(o))) for o in options)
-        return Choice(scores, replace(usage, calls=1))
+        return Choice(log_probs(known, options), replace(usage, calls=1))
 
-    def _echoed(self, start: list[int], options: Sequence[tuple[int, ...]]) -> Choice:
+    def _echoed(self, start: list[int], options: Sequence[Tokens]) -> Choice:
         prompts = [[*start, *option] for option in options]
         reply = self._wire.post(
             "/v1/completions",
@@ -106,7 +101,7 @@ class VllmDialect:
             scores[place] = sum(values)
         return Choice(tuple(scores), _usage(reply))
 
-    def _option(self, text: str) -> tuple[int, ...]:
+    def _option(self, text: str) -> Tokens:
         if text not in self._options:
             if len(self._options) >= _OPTIONS_KEPT:
                 self._options.clear()

@@ -105,3 +105,14 @@ def test_where_there_is_no_vllm(tmp_path):
             engine(sys.executable)
     with pytest.raises(ModelUnavailable, match="no Python that works"):
         engine(str(tmp_path))
+
+
+def test_vllm_in_this_process_says_which_extra_it_needs():
+    from importlib.util import find_spec
+
+    from serving.backends.vllm import Vllm
+
+    if find_spec("vllm") is not None:
+        pytest.skip("vLLM is installed here")
+    with pytest.raises(MissingExtra, match=r"gistree\[vllm\]"):
+        Vllm("folder")

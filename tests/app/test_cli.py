@@ -104,7 +104,7 @@ def test_searching(filled):
 
 def test_listing_and_showing(filled):
     listed = filled("list", "--json").json["documents"]
-    assert [e["name"] for e in listed] == ["lamp.txt", "well.txt"]
+    assert sorted(e["name"] for e in listed) == ["lamp.txt", "well.txt"]  # added at once
     assert all(set(e) == ENTRY for e in listed)
     assert "The Lamp" in filled("list").out
     shown = filled("show", "lamp.txt", "--json").json

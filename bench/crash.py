@@ -7,6 +7,8 @@ killed. After each kill the library is opened, ``gistree check`` looks it over, 
 the process had said it finished must be there, once: documents that were added and not deleted,
 rows of the answer file. Then the next process goes on where the last one was ended. The model says
 one thing and the embedder hashes words, so that a kill falls between writes and not into a model.
+The vector index goes over to cells at a few documents here, and every third turn deletes all, so
+that cells are learnt, dropped and saved again and again, as else only large libraries do.
 """
 
 import argparse
@@ -30,11 +32,13 @@ from fakes import HashingEmbedder  # noqa: E402
 from app.batch.run import Event, RowDone  # noqa: E402
 from app.library import Library  # noqa: E402
 from app.settings import Settings  # noqa: E402
+from retrieval.dense_index import DenseIndex  # noqa: E402
 from serving.scripted import ScriptedLLM  # noqa: E402
 
 DOCUMENTS = 8
 ROWS = 40
 ANSWER = "The lamp burned in the tower."
+FLAT_MOST = 8  # vectors: fewer than the documents have together
 
 
 def opened(folder: Path) -> Library:
@@ -45,6 +49,12 @@ def opened(folder: Path) -> Library:
         model=ScriptedLLM(replies),
         embedder=HashingEmbedder(),
     )
+
+
+def with_cells_early() -> None:
+    """Every index of this process lies in cells past ``FLAT_MOST`` vectors."""
+    for method in (DenseIndex.__init__, DenseIndex.read.__func__):
+        method.__kwdefaults__["flat_most"] = FLAT_MOST
 
 
 def say(what: str, which: str) -> None:
@@ -58,7 +68,7 @@ def say_row(out: str, event: Event) -> None:
 
 
 def work(folder: Path, turn: int) -> None:
-    """Adds all, deletes one in three, asks; for ever, with new rows and other deletions a turn."""
+    """Adds all, asks, deletes one in three or all; for ever, with new rows a turn."""
     with opened(folder) as library:
         library.finish_interrupted()
         say("ready", "")
@@ -73,11 +83,18 @@ def work(folder: Path, turn: int) -> None:
                 documents=["1.txt"],
                 on_event=partial(say_row, batch.name),
             )
-            for number in range(turn % 3 + 2, DOCUMENTS, 3):
+            kept = turn % 3
+            for number in range(kept + 2, DOCUMENTS, 3) if kept else range(DOCUMENTS):
                 say("deleting", f"{number}.txt")
                 library.delete(f"{number}.txt")
                 say("deleted", f"{number}.txt")
             turn += 1
+
+
+def index_kind(folder: Path) -> str:
+    """The kind of index that lies on the disk, by its manifest."""
+    found = sorted((folder / "library").rglob("manifest.json"))
+    return json.loads(found[0].read_text(encoding="utf-8"))["kind"] if found else "none"
 
 
 def look(folder: Path, said: list[str], held: dict[str, bool | None]) -> list[str]:
@@ -120,6 +137,7 @@ def matrix(folder: Path, *, kills: int, seed: int) -> dict:
     (folder / "questions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     held: dict[str, bool | None] = {}
     fell: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
     wrong: list[str] = []
     for number in range(kills):
         turn = max((int(p.stem.split("-")[1]) for p in folder.glob("answers-*.jsonl")), default=0)
@@ -137,8 +155,15 @@ def matrix(folder: Path, *, kills: int, seed: int) -> dict:
         process.wait()
         process.stdout.close()
         fell[said[-1].partition(" ")[0] if said else "adding"] += 1
+        kinds[index_kind(folder)] += 1
         wrong += [f"kill {number}: {what}" for what in look(folder, said, held)]
-    return {"kills": kills, "seed": seed, "last_said_before": dict(fell), "wrong": wrong}
+    return {
+        "kills": kills,
+        "seed": seed,
+        "last_said_before": dict(fell),
+        "index_file_after": dict(kinds),
+        "wrong": wrong,
+    }
 
 
 def main() -> None:
@@ -149,6 +174,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--turn", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    with_cells_early()
     if options.work:
         work(options.work, options.turn)
         return

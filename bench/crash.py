@@ -8,7 +8,9 @@ the process had said it finished must be there, once: documents that were added 
 rows of the answer file. Then the next process goes on where the last one was ended. The model says
 one thing and the embedder hashes words, so that a kill falls between writes and not into a model.
 The vector index goes over to cells at a few documents here, and every third turn deletes all, so
-that cells are learnt, dropped and saved again and again, as else only large libraries do.
+that cells are learnt, dropped and saved again and again, as else only large libraries do. Every
+second time another process adds and deletes documents of its own in the library, and is killed at a
+moment of its own. A process that ends by itself counts as a fault.
 """
 
 import argparse
@@ -36,6 +38,7 @@ from retrieval.dense_index import DenseIndex  # noqa: E402
 from serving.scripted import ScriptedLLM  # noqa: E402
 
 DOCUMENTS = 8
+OTHERS = range(DOCUMENTS, DOCUMENTS + 4)  # documents of the second process
 ROWS = 40
 ANSWER = "The lamp burned in the tower."
 FLAT_MOST = 8  # vectors: fewer than the documents have together
@@ -74,6 +77,7 @@ def work(folder: Path, turn: int) -> None:
         say("ready", "")
         while True:
             for number in range(DOCUMENTS):
+                say("adding", f"{number}.txt")
                 library.add(folder / f"{number}.txt")
                 say("added", f"{number}.txt")
             batch = folder / f"answers-{turn}.jsonl"
@@ -97,6 +101,44 @@ def index_kind(folder: Path) -> str:
     return json.loads(found[0].read_text(encoding="utf-8"))["kind"] if found else "none"
 
 
+def work_beside(folder: Path) -> None:
+    """Adds and deletes the second process's documents, for ever."""
+    with opened(folder) as library:
+        library.finish_interrupted()
+        say("ready", "")
+        while True:
+            for number in OTHERS:
+                say("adding", f"{number}.txt")
+                library.add(folder / f"{number}.txt")
+                say("added", f"{number}.txt")
+            for number in OTHERS:
+                say("deleting", f"{number}.txt")
+                library.delete(f"{number}.txt")
+                say("deleted", f"{number}.txt")
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A process at work, past its start."""
+    process = subprocess.Popen(
+        [sys.executable, __file__, "--work", str(folder), *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    first = process.stdout.readline()
+    if first.strip() != "ready":
+        raise SystemExit(f"the library could not be opened: got {first!r}, see above")
+    return process
+
+
+def killed(process: subprocess.Popen[str]) -> tuple[list[str], int]:
+    """What a process had said when it was killed, and its exit code."""
+    process.send_signal(signal.SIGKILL)
+    said = process.stdout.read().splitlines()
+    process.wait()
+    process.stdout.close()
+    return said, process.returncode
+
+
 def look(folder: Path, said: list[str], held: dict[str, bool | None]) -> list[str]:
     """What is not as it should be after a kill; ``held`` is what is known of each document."""
     rows: Counter[tuple[str, str]] = Counter()
@@ -104,7 +146,7 @@ def look(folder: Path, said: list[str], held: dict[str, bool | None]) -> list[st
         what, _, which = line.partition(" ")
         if what in ("added", "deleted"):
             held[which] = what == "added"
-        elif what == "deleting":
+        elif what == "deleting" or (what == "adding" and not held.get(which)):
             held[which] = None  # killed within it: either is right
         elif what == "row":
             rows[tuple(which.split())] += 1
@@ -130,7 +172,7 @@ def matrix(folder: Path, *, kills: int, seed: int) -> dict:
     """Kills so often; returns what was counted and what was wrong."""
     rng = random.Random(seed)
     words = ["lamp", "reef", "storm", "tower", "oil", "sailor", "well", "burned", "schooner"]
-    for number in range(DOCUMENTS):
+    for number in range(OTHERS.stop):
         text = "\n\n".join(" ".join(rng.choices(words, k=60)) for _ in range(30))
         (folder / f"{number}.txt").write_text(f"Tale {number}\n\n{ANSWER}\n\n{text}")
     rows = ({"id": f"q{n}", "question": f"Where did the lamp burn, {n}?"} for n in range(ROWS))
@@ -138,27 +180,29 @@ def matrix(folder: Path, *, kills: int, seed: int) -> dict:
     held: dict[str, bool | None] = {}
     fell: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
+    num_killed = 0
     wrong: list[str] = []
     for number in range(kills):
         turn = max((int(p.stem.split("-")[1]) for p in folder.glob("answers-*.jsonl")), default=0)
-        process = subprocess.Popen(
-            [sys.executable, __file__, "--work", str(folder), "--turn", str(turn)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        first = process.stdout.readline()
-        if first.strip() != "ready":
-            raise SystemExit(f"after kill {number} the library could not be opened")
-        time.sleep(rng.uniform(0.0, 2.0))
-        process.send_signal(signal.SIGKILL)
-        said = process.stdout.read().splitlines()
-        process.wait()
-        process.stdout.close()
-        fell[said[-1].partition(" ")[0] if said else "adding"] += 1
+        processes = [started(folder, "--turn", str(turn))]
+        if number % 2:
+            processes.append(started(folder, "--beside"))
+            rng.shuffle(processes)
+        said: list[str] = []
+        for process in processes:
+            time.sleep(rng.uniform(0.0, 2.0 / len(processes)))
+            lines, code = killed(process)
+            said += lines
+            num_killed += 1
+            if code != -signal.SIGKILL:
+                wrong.append(f"kill {number}: a process had ended by itself with code {code}")
+        fell[said[-1].partition(" ")[0] if said else "nothing"] += 1
         kinds[index_kind(folder)] += 1
-        wrong += [f"kill {number}: {what}" for what in look(folder, said, held)]
+        last = ", ".join(said[-3:])
+        wrong += [f"kill {number}, after {last}: {what}" for what in look(folder, said, held)]
     return {
-        "kills": kills,
+        "rounds": kills,
+        "kills": num_killed,
         "seed": seed,
         "last_said_before": dict(fell),
         "index_file_after": dict(kinds),
@@ -168,15 +212,21 @@ def matrix(folder: Path, *, kills: int, seed: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument(
+        "--kills", type=int, default=200, help="moments; two processes die at each second"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--turn", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--beside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     with_cells_early()
-    if options.work:
+    if options.beside:
+        work_beside(options.work)
+    elif options.work:
         work(options.work, options.turn)
+    if options.work:
         return
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gistree-crash-") as folder:

@@ -5,6 +5,7 @@ one with settings of its own. `open_page` opens browser pages that wait until St
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -86,8 +87,11 @@ def chromium():
 
 
 @pytest.fixture
-def open_page(chromium):
-    """Opens pages in browsers of their own: ``open_page(url, dark=True, width=400)``."""
+def open_page(chromium, request):
+    """Opens pages in browsers of their own: ``open_page(url, dark=True, width=400)``.
+
+    How each looked at the end is kept as a picture in the folder that ``GISTREE_PICTURES`` names.
+    """
     contexts = []
 
     def open_one(url: str, *, dark: bool = False, width: int = 1280, height: int = 900):
@@ -104,5 +108,11 @@ def open_page(chromium):
         return page
 
     yield open_one
-    for context in contexts:
+    folder = os.environ.get("GISTREE_PICTURES")
+    for number, context in enumerate(contexts):
+        if folder:
+            name = re.sub(r"[^\w-]+", "-", request.node.name)[:100]
+            path = Path(folder) / f"{name}-{number}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            context.pages[0].screenshot(path=str(path))
         context.close()

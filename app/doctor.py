@@ -155,7 +155,8 @@ def _attention(settings: Settings, chosen: ChosenModel) -> list[Finding]:
         return [Finding("attention", "dense: the embedded model reads everything")]
     counted = prefix_cache(chosen.where, settings.api_key) if chosen.kind == "server" else None
     if counted is None:
-        return [Finding("attention", "as its server does it")]
+        whose = "its server does it" if chosen.kind == "server" else f"{chosen.kind} does it"
+        return [Finding("attention", f"as {whose}")]
     share = f"{counted.hit / counted.asked:.0%}" if counted.asked else "nothing"
     return [
         Finding("attention", "as the server was started: gistree serve --attention …"),

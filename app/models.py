@@ -37,14 +37,14 @@ class ChosenModel:
     """A language model to open.
 
     Attributes:
-        kind: A file for llama.cpp, a server, or a chat model of LangChain's.
-        where: Path, address, or "provider:model".
+        kind: A file for llama.cpp, a server, a chat model of LangChain's, or vLLM in this process.
+        where: Path, address, "provider:model", or what vLLM loads.
         name: Of the model.
         why: In words, for the person.
         card: What the catalogue says of it, if it knows it.
     """
 
-    kind: Literal["file", "server", "langchain"]
+    kind: Literal["file", "server", "langchain", "vllm"]
     where: str
     name: str
     why: str
@@ -82,6 +82,12 @@ def _named(wanted: str, settings: Settings) -> ChosenModel:
     if wanted.startswith("langchain:"):
         where = wanted.removeprefix("langchain:")
         return ChosenModel("langchain", where, wanted, "you chose this chat model of LangChain's")
+    if wanted.startswith("vllm:"):
+        where = wanted.removeprefix("vllm:")
+        known = catalogue().get(where)
+        if known is not None and known.vllm:
+            return ChosenModel("vllm", known.vllm, where, "you chose vLLM in this process", known)
+        return ChosenModel("vllm", where, where, "you chose vLLM in this process")
     if wanted.endswith(".gguf"):
         path = Path(wanted).expanduser()
         return ChosenModel("file", str(path), path.stem, "you chose this file")
@@ -106,7 +112,7 @@ def open_model(settings: Settings) -> LanguageModel:
     Raises:
         ModelNotFound: there is none.
         ModelUnavailable: the server that was named does not answer.
-        MissingExtra: a chat model of LangChain's was named, and the extra is not installed.
+        MissingExtra: a chat model of LangChain's or vLLM was named, and the extra is not installed.
     """
     chosen = choose_model(settings)
     log.info("model name=%s where=%s why=%s", chosen.name, chosen.where, chosen.why)
@@ -124,6 +130,15 @@ def open_model(settings: Settings) -> LanguageModel:
         from serving.backends.langchain import LangChainModel
 
         return LangChainModel(chosen.where)
+    if chosen.kind == "vllm":
+        from serving.backends.vllm import Vllm
+
+        return Vllm(
+            chosen.where,
+            name=chosen.name,
+            ability=chosen.card.ability if chosen.card else "large",
+            context_window=chosen.card.window if chosen.card else 0,
+        )
     from serving.backends.llamacpp import LlamaCpp
 
     return LlamaCpp(

@@ -55,7 +55,7 @@ class Settings(BaseSettings):
         default="auto",
         description="Language model: 'auto', a name of the catalogue, a .gguf file, "
         "the URL of an OpenAI-compatible server, with #name where it has several, "
-        "or langchain:provider:model",
+        "langchain:provider:model, or vllm:NAME for vLLM in this process",
     )
     api_key: str = Field(default="", description="Key for that server")
     embedder: str = Field(

@@ -135,6 +135,8 @@ def named(chosen: ChosenModel) -> str:
     """A model as a setting that says the same in another process, on another machine."""
     if chosen.kind == "server":
         return f"{chosen.where}#{chosen.name}" if chosen.name else chosen.where
+    if chosen.kind == "vllm":
+        return f"vllm:{chosen.card.name if chosen.card else chosen.where}"
     if chosen.kind == "langchain":
         return chosen.name
     # Of a mere file nobody would know there what it is able to.

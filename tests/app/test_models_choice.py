@@ -141,3 +141,11 @@ def test_what_is_needed_is_fetched_and_the_smallest_where_no_other_comes(setting
     asked.clear()
     ensure_models(settings, say=said.append, bar=lambda _: nullcontext(lambda *_: None))
     assert asked == [], "nothing is fetched twice"
+
+
+def test_vllm_in_this_process_is_named_like_any_other(tmp_path):
+    known = choose_model(Settings(model="vllm:qwen3-8b", models=tmp_path))
+    assert (known.kind, known.where, known.name) == ("vllm", "Qwen/Qwen3-8B", "qwen3-8b")
+    assert known.card is not None
+    other = choose_model(Settings(model="vllm:/srv/models/mine", models=tmp_path))
+    assert (other.kind, other.where, other.card) == ("vllm", "/srv/models/mine", None)

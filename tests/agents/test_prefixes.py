@@ -1,0 +1,72 @@
+"""What two questions about one document share of their prompts, from the beginning, word by word.
+
+That is what a prefix cache spares: it holds beginnings, and nothing behind the first difference.
+"""
+
+from itertools import pairwise
+
+import pytest
+from desks import desk_of, document_of
+from fake_models import ObligingLLM
+
+from serving.plugins import make
+
+TEXT = "\n\n".join(
+    f"Chapter {n}\n\n"
+    + " ".join(
+        f"In the year {1700 + n * 10 + k} the miller of Ansty sold {k + n} sacks to the baker."
+        for k in range(20)
+    )
+    for n in range(1, 7)
+)
+QUESTIONS = ("How many sacks were sold in 1712?", "Who bought what the miller sold in 1755?")
+
+
+def words(messages):
+    return " ".join(message.content for message in messages).split()
+
+
+def shared(one, other):
+    """How many words two prompts begin with alike."""
+    for place, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return place
+    return min(len(one), len(other))
+
+
+def prompts(ability, reader):
+    """The prompts of both questions, asked one after the other."""
+    model = ObligingLLM(ability=ability)
+    desk = desk_of(model, document_of("Rye", TEXT), budget_tokens=400)
+    rounds, begun = [], 0
+    for question in QUESTIONS:
+        for _ in make("agents.readers", reader).read(desk, question):
+            pass
+        rounds.append([words(seen) for seen in model.seen[begun:]])
+        begun = len(model.seen)
+    return rounds
+
+
+@pytest.mark.parametrize(
+    ("ability", "reader", "least"),
+    [
+        ("small", "full", 0.95),
+        ("large", "full", 0.99),
+        ("large", "gist", 0.80),  # every gist stands before the question; what is opened differs
+        ("small", "margins", 0.90),
+        ("large", "margins", 0.90),
+        ("small", "tree", 0.80),
+        ("large", "tree", 0.80),
+    ],
+)
+def test_the_second_question_finds_the_document_in_the_cache(ability, reader, least):
+    first, second = prompts(ability, reader)
+    spared = sum(max(shared(prompt, known) for known in first) for prompt in second)
+    assert spared / sum(map(len, second)) >= least
+
+
+@pytest.mark.parametrize("ability", ["small", "large"])
+def test_the_confirmation_begins_as_the_answer_did(ability):
+    for asked in prompts(ability, "full"):
+        for answer, confirm in pairwise(asked):
+            assert shared(answer, confirm) >= 0.95 * len(confirm)

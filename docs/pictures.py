@@ -30,7 +30,7 @@ COLOURS = 96
 AT_REST = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
-def serve(place: Path) -> tuple[subprocess.Popen[bytes], str]:
+def serve(place: Path, **env: str) -> tuple[subprocess.Popen[bytes], str]:
     """A server of the pages, and its address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -38,7 +38,7 @@ def serve(place: Path) -> tuple[subprocess.Popen[bytes], str]:
     server = subprocess.Popen(
         [sys.executable, "-m", "app.cli", "ui", "--port", str(port), "--no-browser"],
         cwd=ROOT,
-        env=os.environ | {"GISTREE_LIBRARY": str(place)},
+        env=os.environ | {"GISTREE_LIBRARY": str(place)} | env,
         stdout=subprocess.DEVNULL,
     )
     url = f"http://127.0.0.1:{port}"
@@ -101,6 +101,18 @@ def draw(browser: Any, url: str) -> None:
         keep(dark, "read-pdf")
 
 
+def draw_memory(browser: Any, url: str) -> None:
+    """A memory and the way of the question that was asked before."""
+    page = browser.new_page(viewport={"width": 1280, "height": 1000})
+    page.set_default_timeout(120_000)
+    page.goto(f"{url}/memory")
+    page.wait_for_selector(AT_REST)
+    page.get_by_text("Look at its memory").click()
+    page.get_by_role("heading", name="Tree").wait_for()
+    page.locator("summary .gt-lit").nth(1).scroll_into_view_if_needed()
+    keep(page, "memory")
+
+
 def main() -> None:
     """Fills a library, serves it, draws."""
     from playwright.sync_api import sync_playwright
@@ -120,6 +132,11 @@ def main() -> None:
                     args=["--no-sandbox", "--disable-gpu"],
                 )
                 draw(browser, url)
+                server.terminate()
+                server.wait()
+                # Another model's memory is there at once: sentences of the document itself.
+                server, url = serve(place, GISTREE_MODEL="smollm2-135m-instruct")
+                draw_memory(browser, url)
                 browser.close()
         finally:
             server.terminate()

@@ -70,7 +70,7 @@ def add(
     library: LibraryOption = None,
     password: Annotated[str | None, typer.Option(help="For encrypted files.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Put on each. May be repeated.")] = None,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Files read at a time.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Files read at a time.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Add documents. What is in the library already is not read again."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from memory.errors import DocumentNotFound
 from retrieval.errors import RetrievalError
 from retrieval.types import Shelf
 from retrieval.words import index_words, query_words
@@ -163,9 +164,12 @@ class WordIndex:
             for document_id in {*(remove or ()), *add}:
                 writer.delete_documents_by_term("document", document_id)
             for document_id in sorted(add):
-                numbers, texts = shelf.chunk_ids(document_id), shelf.chunk_texts(document_id)
+                try:
+                    numbers, texts = shelf.chunk_ids(document_id), shelf.chunk_texts(document_id)
+                except DocumentNotFound:
+                    continue  # deleted meanwhile by another process: gone at the next sync
                 if len(numbers) != len(texts):
-                    continue  # deleted between the two: gone at the next sync
+                    continue  # deleted between the two, likewise
                 for number, (header, text) in zip(numbers, texts, strict=True):
                     row = tantivy.Document()
                     row.add_text("document", document_id)

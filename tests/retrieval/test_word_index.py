@@ -9,6 +9,7 @@ import pytest
 from fakes import FakeShelf
 
 import retrieval.word_index
+from memory.errors import DocumentNotFound
 from retrieval.errors import RetrievalError
 from retrieval.word_index import WordIndex
 
@@ -190,3 +191,18 @@ def test_threads_search_while_one_writes(index, shelf):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_a_document_that_goes_while_it_is_written_holds_up_no_other(index, shelf, monkeypatch):
+    shelf.add("comes", "A zeppelin over the harbour.")
+    shelf.add("goes", "A zeppelin over the reef.")
+    texts = shelf.chunk_texts
+
+    def chunk_texts(document_id):
+        if document_id == "goes":
+            raise DocumentNotFound("deleted by another process")
+        return texts(document_id)
+
+    monkeypatch.setattr(shelf, "chunk_texts", chunk_texts)
+    index.sync(shelf)
+    assert len(index.search("zeppelin", 5)) == 1

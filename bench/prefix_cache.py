@@ -5,9 +5,11 @@
 MODEL is a folder that vLLM loads. Two loads: questions about one document, one after the other, and
 questions about several documents, eight at a time, as they come (each about another document than
 the one before) and as a batch plans them (grouped by document). Each runs with the prefix cache off
-and on; the cache of the second load holds half of the documents. The first question of a document
-is counted too. Reports seconds to the first token (median), seconds in all, and the share of the
-prompt tokens that came from the cache. Each setting is a process of its own.
+and on. The cache has room for eight requests that share nothing, and half of the documents besides:
+at the usual sizes that holds them all, so orders can differ in the time to the first token only.
+The first question of a document is counted too. Reports seconds to the first token (median),
+seconds in all, and the share of the prompt tokens that came from the cache. Each setting is a
+process of its own.
 """
 
 import argparse

@@ -43,7 +43,7 @@ class Source:
 
 
 def load(
-    name: str, *, documents: int, questions: int, most_words: int, strangers: int, seed: int = 0
+    name: str, *, documents: int, questions: int, words: range, strangers: int, seed: int = 0
 ) -> tuple[dict[str, Source], list[Asked]]:
     """Sampled documents and questions.
 
@@ -51,7 +51,7 @@ def load(
         name: Of the set.
         documents: Most documents.
         questions: Most questions that have an answer, spread evenly over the documents.
-        most_words: Longer documents are left out.
+        words: Lengths of the documents that are taken.
         strangers: Questions of one document that are asked of another, where nothing answers them.
         seed: Of the sample.
     """
@@ -59,7 +59,7 @@ def load(
         rows = [json.loads(line) for line in file]
     random = np.random.default_rng(seed)
     rows = [rows[i] for i in random.permutation(len(rows))]
-    rows = [row for row in rows if len(row["text"].split()) <= most_words][:documents]
+    rows = [row for row in rows if len(row["text"].split()) in words][:documents]
     sources = {row["id"]: Source(row["id"], row["title"], row["text"]) for row in rows}
     known = [_asked(name, row, question) for row in rows for question in row["questions"]]
     per_document: dict[str, list[Asked]] = {}

@@ -3,18 +3,18 @@
     python bench/readers.py [--readers full,oprag,gist,tree,auto] [--minutes 60]
 
 For each set of questions: share of right choices or token-F1, answers that hold the gold wording,
-evidence cited, refusals of questions that have an answer and of those that have none, quotes that
-do not stand in the source, tokens, calls and seconds. Beside the readers: ``closed-book`` (the
-question alone, a control for what the model knows by heart) and, where LlamaIndex is installed, its
-vector and tree query engines over the same model. Every answer is kept as a line of a file, so that
-a run that ends early goes on with the same command.
+evidence read (it stood in the last prompt) and cited, refusals of questions that have an answer and
+of those that have none, quotes that do not stand in the source, tokens, calls and seconds. Beside
+the readers: ``closed-book`` (the question alone, a control for what the model knows by heart) and,
+where LlamaIndex is installed, its vector and tree query engines over the same model. Every answer
+is kept as a line of a file, so that a run that ends early goes on with the same command.
 """
 
 import argparse
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import date
 from functools import cache
@@ -32,7 +32,7 @@ from app.library import Library
 from app.models import open_embedder, open_model
 from app.settings import Settings
 from serving.errors import ModelError
-from serving.model import LanguageModel, Message
+from serving.model import Completion, LanguageModel, Message
 
 SETS = ("fairytaleqa_val", "quality", "hotpotqa", "needles")
 PEERS = ("llamaindex-vector", "llamaindex-tree")
@@ -47,6 +47,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=12, help="most questions a set")
     parser.add_argument("--strangers", type=int, default=4, help="questions without an answer")
     parser.add_argument("--words", type=int, default=6_000, help="longer documents are left out")
+    parser.add_argument("--least-words", type=int, default=0, help="and shorter ones")
     parser.add_argument("--budget", type=int, default=0, help="tokens; 0: the model's usual one")
     parser.add_argument("--minutes", type=float, default=0, help="stop asking after so long")
     parser.add_argument("--rows", type=Path, default=ROOT / ".run" / "bench" / "readers.jsonl")
@@ -71,7 +72,7 @@ def ask_all(options: argparse.Namespace, ends: float, folder: Path) -> None:
     has the prefix cache that it would have in use.
     """
     settings = Settings()
-    model, embedder = open_model(settings), open_embedder(settings)
+    model, embedder = Kept(open_model(settings)), open_embedder(settings)
     known = set()
     if options.rows.exists():
         lines = options.rows.read_text("utf-8").splitlines()
@@ -82,10 +83,10 @@ def ask_all(options: argparse.Namespace, ends: float, folder: Path) -> None:
                 name,
                 documents=options.documents,
                 questions=options.questions,
-                most_words=options.words,
+                words=range(options.least_words, options.words + 1),
                 strangers=options.strangers,
             )
-            with Library(folder / name, model=Kept(model), embedder=embedder) as library:
+            with Library(folder / name, model=model, embedder=embedder) as library:
                 ids = {
                     key: library.add(source.text.encode(), name=f"{key}.md").id
                     for key, source in sources.items()
@@ -109,13 +110,36 @@ def titles(library: Library, ids: dict[str, str], sources: dict[str, Source]) ->
 
 
 class Kept:
-    """A model that a library does not close: the next library goes on with it."""
+    """A model that a library does not close, since the next library goes on with it.
+
+    Attributes:
+        prompt: The text of the last prompt: what lay before the model when it answered.
+    """
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
+        self.prompt = ""
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._model, name)
+
+    def _seen(self, messages: Sequence[Message]) -> None:
+        self.prompt = "\n\n".join(message.content for message in messages)
+
+    def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        """As the model's."""
+        self._seen(messages)
+        return self._model.complete(messages, **options)
+
+    def stream(self, messages: Sequence[Message], **options: Any) -> Iterator[Any]:
+        """As the model's."""
+        self._seen(messages)
+        return self._model.stream(messages, **options)
+
+    def choose(self, messages: Sequence[Message], options: Sequence[str]) -> Any:
+        """As the model's."""
+        self._seen(messages)
+        return self._model.choose(messages, options)
 
     def close(self) -> None:
         """Nothing."""
@@ -123,7 +147,7 @@ class Kept:
 
 def ask(
     library: Library,
-    model: LanguageModel,
+    model: "Kept",
     document: str,
     question: Asked,
     reader: str,
@@ -166,6 +190,7 @@ def ask(
         "error": error,
         "invented": sum(locate(c.quote, text) is None for c in answer.citations),
         "cited": cited(text, question, answer),
+        "read": read(model.prompt, text, question),
     }
     if question.answers:
         row["f1"] = round(token_f1(answer.text, question.answers) if answer.found else 0.0, 4)
@@ -215,6 +240,12 @@ def cited(text: str, question: Asked, answer: Answer) -> bool | None:
     )
 
 
+def read(prompt: str, text: str, question: Asked) -> bool | None:
+    """Whether the wording of some evidence stood in the last prompt, so before the answer."""
+    some = [e for e in question.evidence if locate(e, text)]
+    return any(locate(e, prompt) for e in some) if some else None
+
+
 def summary(rows: list[dict]) -> list[dict]:
     """A line a set and reader, over the questions that every reader of the set has answered."""
     report = []
@@ -239,6 +270,7 @@ def measures(rows: list[dict]) -> dict:
         "right": share(r["right"] for r in yes if "right" in r),
         "f1": share(r["f1"] for r in yes),
         "holds": share(r["holds"] for r in yes),
+        "evidence read": share(r["read"] for r in yes if r.get("read") is not None),
         "evidence cited": share(r["cited"] for r in yes if r["cited"] is not None),
         "refused": share(not r["found"] for r in yes),
         "strangers": len(no),
@@ -281,7 +313,10 @@ def table(command: str, report: list[dict]) -> str:
 
 def _command(options: argparse.Namespace) -> str:
     shown = ("readers", "sets", "documents", "questions", "strangers", "words", "budget")
-    return "python bench/readers.py " + " ".join(f"--{n} {getattr(options, n)}" for n in shown)
+    least = f" --least-words {options.least_words}" if options.least_words else ""
+    return (
+        "python bench/readers.py " + " ".join(f"--{n} {getattr(options, n)}" for n in shown) + least
+    )
 
 
 if __name__ == "__main__":

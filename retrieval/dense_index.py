@@ -1,25 +1,27 @@
 """Nearest vectors: FAISS behind one small class that grows with what it holds."""
 
+import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.cells import PER_CELL, Ids, contents, flat, learnt, num_cells, selector
 from retrieval.cores import usable_cores
 from retrieval.gpu_mirror import GpuMirror
 from retrieval.types import Vectors
 
-Ids = NDArray[np.int64]
+_log = logging.getLogger(__name__)
 
 FLAT_MOST = 50_000
 """Past so many vectors cells pay: comparing every one of them takes 3 to 10 ms on one core."""
 REGROW = 4
 """Cells are learnt anew once there are so many times more or fewer vectors than at their making."""
-_PER_CELL = 50  # vectors to learn a cell from
 _SEARCHED = 8  # one cell in so many is searched: recall@10 of .99 at 100,000 (``bench/query.py``)
+_AT_ONCE = 2_000  # changes that are taken over in one go while searches wait: some milliseconds
 
 
 class DenseIndex:
@@ -31,6 +33,9 @@ class DenseIndex:
     throughout, which leaves rankings as they are and is twice as fast as float32. (Measured beside
     it: a byte per dimension costs a point of recall; a graph, HNSW, takes five times as long to
     build, twice the memory, and cannot forget a vector.)
+
+    Cells are learnt beside the work, by a thread of their own: searches, additions and removals go
+    on with what there is, and the new cells take its place once they hold the same.
 
     Every method may be called from several threads. Where FAISS has a GPU, unfiltered searches of
     cells go to a mirror of the index there (see ``retrieval/gpu_mirror.py``).
@@ -44,8 +49,12 @@ class DenseIndex:
         self.dim = dim
         self._flat_most = flat_most
         self._lock = threading.Lock()
-        self._index: Any = _flat(dim)
+        self._index: Any = flat(dim)
         self._learnt_from = 0
+        self._learner: threading.Thread | None = None
+        self._quiet = range(0)  # sizes at which learning is not tried again after a failure
+        # What has come (a vector) and gone (None) since the learner began to look.
+        self._changes: dict[int, NDArray[np.float16] | None] = {}
         self._mirror = GpuMirror.where_there_is_one()
 
     def __len__(self) -> int:
@@ -72,16 +81,18 @@ class DenseIndex:
             )
         with self._lock:
             self._index.add_with_ids(np.ascontiguousarray(vectors), ids)
-            self._settle()
+            if self._learner:
+                self._changes.update(zip(ids.tolist(), vectors.astype(np.float16), strict=True))
+            self._changed()
 
     def remove(self, ids: Ids) -> None:
         """Takes vectors out; unknown ids do nothing."""
         with self._lock:
             if len(ids) and len(self):
-                bitmap, selector = _selector(ids)
-                self._index.remove_ids(selector)
-                del bitmap
-                self._settle()
+                _forget(self._index, ids)
+                if self._learner:
+                    self._changes.update(dict.fromkeys(ids.tolist()))
+                self._changed()
 
     def search(
         self, vectors: Vectors, top_k: int, *, only: Ids | None = None
@@ -109,12 +120,13 @@ class DenseIndex:
             options: dict[str, Any] = {}
             bitmap = None
             if only is not None:
-                bitmap, options["sel"] = _selector(only)
+                bitmap, options["sel"] = selector(only)
             # Threads that have nothing to do spin and steal the time of those that have.
             faiss.omp_set_num_threads(1 if len(queries) == 1 else usable_cores())
             make = faiss.SearchParameters
             if self._learnt_from:
-                thinning = 1.0 if only is None else len(self) / len(only)
+                sought = len(self) if only is None else len(only)
+                thinning = max(len(self), self._learnt_from) / sought
                 options["nprobe"] = _cells_searched(self._index.nlist, thinning)
                 make = faiss.SearchParametersIVF
             if self._mirror and self._learnt_from and only is None:
@@ -124,12 +136,13 @@ class DenseIndex:
             del bitmap
         return cast(tuple[Vectors, Ids], found)
 
-    def write(self, file: Path) -> None:
-        """Writes the index to a file."""
+    def write(self, file: Path) -> int:
+        """Writes the index to a file; gives what ``learnt_from`` is of what it wrote."""
         import faiss
 
         with self._lock:
             faiss.write_index(self._index, str(file))
+            return self._learnt_from
 
     @classmethod
     def read(cls, file: Path, *, learnt_from: int, flat_most: int = FLAT_MOST) -> "DenseIndex":
@@ -148,6 +161,8 @@ class DenseIndex:
         inner = faiss.read_index(str(file))
         index = cls(inner.d, flat_most=flat_most)
         index._index, index._learnt_from = inner, learnt_from
+        with index._lock:
+            index._changed()
         return index
 
     @property
@@ -155,65 +170,63 @@ class DenseIndex:
         """How many vectors there were when the cells were learnt; 0 while there are none."""
         return self._learnt_from
 
+    def settle(self) -> None:
+        """Waits until cells that are being learnt are in use."""
+        while learner := self._learner:
+            learner.join()
+
     def close(self) -> None:
-        """Gives a GPU's memory back."""
+        """Waits for cells that are being learnt, and gives a GPU's memory back."""
+        self.settle()
         if self._mirror:
             self._mirror.close()
 
-    def _settle(self) -> None:
-        """After a change: takes the kind that fits the size."""
+    def _changed(self) -> None:
+        """After a change: has the kind made that fits the size. Needs the lock."""
         if self._mirror:
             self._mirror.forget()
         count, before = len(self), self._learnt_from
-        if count > max(self._flat_most, REGROW * before) or count * REGROW < before:
-            if count > self._flat_most:
-                fresh, self._learnt_from = self._cells(), count
-            else:
-                fresh, self._learnt_from = _flat(self.dim), 0
-            for ids, vectors in _contents(self._index):
-                fresh.add_with_ids(vectors, ids)
-            self._index = fresh
+        misfit = count > max(self._flat_most, REGROW * before) or count * REGROW < before
+        if misfit and count not in self._quiet and self._learner is None:
+            self._learner = threading.Thread(target=self._learn, args=(count,), name="cells")
+            self._learner.start()
 
-    def _cells(self) -> Any:
-        """Cells, still empty, learnt from a sample of what is there."""
-        import faiss
+    def _learn(self, count: int) -> None:
+        """Makes the kind that fits so many vectors, fills it, and puts it in use."""
+        old = self._index
+        self._quiet = range(count - count // REGROW, count + count // REGROW)  # should this fail
+        try:
+            fresh = self._fitting(old, count)
+            for ids, vectors in contents(old, self._lock):
+                fresh.add_with_ids(vectors.astype(np.float32), ids)
+            while self._index is old:
+                with self._lock:
+                    changes, self._changes = self._changes, {}
+                    if len(changes) <= _AT_ONCE:
+                        _take_over(fresh, changes)
+                        self._index, self._learnt_from = fresh, count * hasattr(fresh, "nlist")
+                        changes, self._quiet = {}, range(0)
+                _take_over(fresh, changes)
+        except (RuntimeError, MemoryError) as failure:  # FAISS raises RuntimeErrors
+            _log.warning("%d vectors were not laid in cells: %s", count, failure)
+        finally:
+            with self._lock:
+                self._learner, self._changes = None, {}
+                self._changed()  # more may have come meanwhile than these cells are for
 
-        faiss.omp_set_num_threads(usable_cores())
-        count = len(self)
-        cells = _num_cells(count)
-        fresh = faiss.IndexIVFScalarQuantizer(
-            faiss.IndexFlatIP(self.dim),
-            self.dim,
-            cells,
-            faiss.ScalarQuantizer.QT_fp16,
-            faiss.METRIC_INNER_PRODUCT,
-            False,
-        )
-        fresh.cp.niter = 8
-        fresh.cp.min_points_per_centroid = 1  # or it warns on small samples
-        chosen = np.zeros(count, bool)
-        rng = np.random.default_rng(count)
-        chosen[rng.choice(count, min(count, _PER_CELL * cells), replace=False)] = True
-        sample, seen = [], 0
-        for _, vectors in _contents(self._index):
-            sample.append(vectors[chosen[seen : seen + len(vectors)]])
-            seen += len(vectors)
-        fresh.train(np.concatenate(sample))
-        return fresh
-
-
-def _flat(dim: int) -> Any:
-    import faiss
-
-    plain = faiss.IndexScalarQuantizer(
-        dim, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT
-    )
-    return faiss.IndexIDMap2(plain)
-
-
-def _num_cells(count: int) -> int:
-    """The power of two nearest to four times the root."""
-    return int(2 ** round(np.log2(4 * np.sqrt(count))))
+    def _fitting(self, old: Any, count: int) -> Any:
+        """An empty index for so many vectors; cells are learnt from a sample of the old one's."""
+        wanted, rng = num_cells(count), np.random.default_rng(count)
+        sample = [np.zeros((0, self.dim), np.float16)]
+        if count > self._flat_most:
+            for ids, vectors in contents(old, self._lock):
+                sample.append(vectors[rng.random(len(ids)) < PER_CELL * wanted / count])
+        drawn = np.concatenate(sample).astype(np.float32)
+        if not len(drawn):
+            return flat(self.dim)
+        # One core is left free, so that searches stay as fast as they are.
+        spare = max(1, usable_cores() - 1)
+        return learnt(drawn, num_cells=min(wanted, len(drawn)), num_threads=spare)
 
 
 def _cells_searched(cells: int, thinning: float) -> int:
@@ -221,34 +234,18 @@ def _cells_searched(cells: int, thinning: float) -> int:
     return min(cells, max(1, round(cells / _SEARCHED * thinning)))
 
 
-def _contents(index: Any) -> Iterator[tuple[Ids, Vectors]]:
-    """All that is in an index, part by part: ids and (decoded) vectors."""
-    from faiss import vector_to_array
+def _forget(index: Any, ids: Ids) -> None:
+    bitmap, gone = selector(ids)
+    index.remove_ids(gone)
+    del bitmap
 
-    if hasattr(index, "invlists"):
-        from faiss.contrib import inspect_tools
 
-        tools: Any = inspect_tools  # untyped
-        for cell in range(index.nlist):
-            ids, codes = tools.get_invlist(index.invlists, cell)
-            yield ids, codes.view(np.float16).astype(np.float32)
+def _take_over(index: Any, changes: Mapping[int, NDArray[np.float16] | None]) -> None:
+    """What has come and gone meanwhile; some of it may have been seen already."""
+    if not changes:
         return
-    ids = vector_to_array(index.id_map)
-    step = 65_536
-    for start in range(0, len(ids), step):
-        part = ids[start : start + step]
-        yield part, index.index.reconstruct_n(start, len(part))
-
-
-def _selector(ids: Ids) -> tuple[Any, Any]:
-    """What FAISS asks whether an id counts, and the memory it points to (keep both)."""
-    import faiss as typed_faiss
-
-    faiss: Any = typed_faiss  # its types know only the pointers beneath these classes
-    first, last = int(ids.min()), int(ids.max())
-    if last - first + 1 == len(ids):
-        return None, faiss.IDSelectorRange(first, last + 1)
-    flags = np.zeros(last + 1, bool)
-    flags[ids] = True
-    bitmap = np.packbits(flags, bitorder="little")
-    return bitmap, faiss.IDSelectorBitmap(bitmap)
+    _forget(index, np.fromiter(changes, np.int64, len(changes)))
+    there = {number: vector for number, vector in changes.items() if vector is not None}
+    if there:
+        vectors = np.stack(list(there.values())).astype(np.float32)
+        index.add_with_ids(vectors, np.fromiter(there, np.int64, len(there)))

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 
-from retrieval.dense_index import DenseIndex, Ids
+from retrieval.cells import Ids
+from retrieval.dense_index import DenseIndex
 from retrieval.errors import EmbedderMismatch
 from retrieval.types import Shelf, Vectors
 
@@ -42,6 +43,7 @@ class VectorIndex:
         self._documents: dict[str, Ids] = {}
         self._missing: set[str] = set()
         self._unsaved = 0
+        self._learnt_when_saved = 0
         self._index = DenseIndex(dim)
         self._load()
 
@@ -139,7 +141,7 @@ class VectorIndex:
     def save(self) -> None:
         """Writes the file if anything has changed; leaves it if another process is writing it."""
         with self._lock:
-            if not self._unsaved:
+            if not self._unsaved and self._index.learnt_from == self._learnt_when_saved:
                 return
             try:
                 with FileLock(self._folder / "writer.lock", timeout=0):
@@ -152,7 +154,11 @@ class VectorIndex:
             self._unsaved = 0
 
     def close(self, *, save: bool = True) -> None:
-        """Gives a GPU's memory back, after saving what is not saved where that is wished."""
+        """Gives a GPU's memory back, after saving what is not saved where that is wished.
+
+        Cells that are being learnt are waited for: the next start would learn them again.
+        """
+        self._index.settle()
         if save:
             self.save()
         self._index.close()
@@ -174,7 +180,7 @@ class VectorIndex:
     def _write(self) -> None:
         """A new file under its own name, then the manifest that points to it, then no old file."""
         fresh = self._folder / "vectors.part"
-        self._index.write(fresh)
+        learnt_from = self._index.write(fresh)
         checksum = _checksum(fresh)
         data = self._folder / f"vectors-{checksum[:16]}.faiss"
         fresh.replace(data)
@@ -182,8 +188,8 @@ class VectorIndex:
             "layout": _LAYOUT,
             "embedder": self._embedder,
             "dim": self._dim,
-            "kind": self.kind,
-            "learnt_from": self._index.learnt_from,
+            "kind": "cells" if learnt_from else "flat",
+            "learnt_from": learnt_from,
             "file": data.name,
             "sha256": checksum,
             "documents": {each: _to_ranges(ids) for each, ids in self._documents.items()},
@@ -191,6 +197,7 @@ class VectorIndex:
         draft = self._folder / "manifest.part"
         draft.write_text(json.dumps(manifest), encoding="utf-8")
         draft.replace(self._manifest)
+        self._learnt_when_saved = learnt_from
         for old in self._folder.glob("vectors-*.faiss"):
             if old != data:
                 old.unlink(missing_ok=True)
@@ -215,6 +222,7 @@ class VectorIndex:
             _log.info("the dense index in %s is built anew: %s", self._folder, reason)
             return
         self._index, self._documents = index, documents
+        self._learnt_when_saved = manifest["learnt_from"]
 
 
 def _checksum(file: Path) -> str:

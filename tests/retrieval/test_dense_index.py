@@ -3,6 +3,8 @@ import threading
 import numpy as np
 import pytest
 
+from retrieval import dense_index as module
+from retrieval.cells import contents, learnt
 from retrieval.dense_index import DenseIndex
 from retrieval.gpu_mirror import GpuMirror
 
@@ -46,6 +48,7 @@ def test_few_vectors_are_searched_exactly():
 
 def test_it_grows_into_cells_by_itself_and_learns_them_anew():
     index, vectors = filled(9_000, flat_most=1_000)
+    index.settle()
     assert index.kind == "cells"
     assert index.learnt_from > 4_000
     assert len(index) == 9_000
@@ -60,6 +63,7 @@ def test_it_grows_into_cells_by_itself_and_learns_them_anew():
 @pytest.mark.parametrize("flat_most", [100_000, 1_000])
 def test_a_search_among_a_few_ids_is_exact(flat_most):
     index, vectors = filled(6_000, flat_most=flat_most)
+    index.settle()
     for rows in (np.arange(700, 760), np.array([3, 77, 78, 5_000, 5_999])):
         _, ids = index.search(unit(5, seed=2), 4, only=rows)
         for row, query in zip(ids, unit(5, seed=2), strict=True):
@@ -69,6 +73,7 @@ def test_a_search_among_a_few_ids_is_exact(flat_most):
 @pytest.mark.parametrize("flat_most", [100_000, 1_000])
 def test_what_is_removed_is_not_found_again(flat_most):
     index, _ = filled(3_000, flat_most=flat_most)
+    index.settle()
     index.remove(np.arange(0, 2_990))
     index.remove(np.array([123_456]))
     index.remove(np.array([], np.int64))
@@ -93,6 +98,7 @@ def test_vectors_of_another_length_are_refused_in_words():
 @pytest.mark.parametrize("flat_most", [100_000, 1_000])
 def test_it_is_written_and_read_whole(tmp_path, flat_most):
     index, _ = filled(3_000, flat_most=flat_most)
+    index.settle()
     index.write(tmp_path / "index")
     again = DenseIndex.read(tmp_path / "index", learnt_from=index.learnt_from)
     assert again.kind == index.kind
@@ -148,6 +154,7 @@ class FakeGpus:
 
 def test_a_gpu_mirror_serves_searches_and_is_copied_anew_only_after_a_change():
     index, _ = filled(3_000, flat_most=1_000)
+    index.settle()
     plain = index.search(unit(5, 1), 5)[1]
     gpus = FakeGpus()
     index._mirror = GpuMirror(gpus)
@@ -160,3 +167,59 @@ def test_a_gpu_mirror_serves_searches_and_is_copied_anew_only_after_a_change():
     assert gpus.copies == 2
     assert len(gpus.threads) == 1
     index.close()
+
+
+@pytest.fixture
+def held_up(monkeypatch):
+    """Learning waits for the second event, and says by the first that it has begun."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def learn(*arguments, **options):
+        begun.set()
+        assert go_on.wait(20)
+        return learnt(*arguments, **options)
+
+    monkeypatch.setattr(module, "learnt", learn)
+    yield begun, go_on
+    go_on.set()
+
+
+def test_while_cells_are_learnt_others_search_add_and_remove(held_up):
+    begun, go_on = held_up
+    index, vectors = filled(1_500, flat_most=1_000)
+    assert begun.wait(20)
+    seen = []
+    searcher = threading.Thread(target=lambda: seen.append(index.search(vectors[7:8], 1)[1]))
+    searcher.start()
+    searcher.join(20)
+    assert [ids.tolist() for ids in seen] == [[[7]]]
+    index.remove(np.arange(0, 100))
+    index.add(np.arange(50, 90), vectors[50:90])  # back again
+    index.add(np.arange(5_000, 11_000), unit(6_000, seed=5))
+    index.remove(np.arange(6_000, 6_010))
+    assert (index.kind, len(index)) == ("flat", 7_430)
+    go_on.set()
+    index.settle()
+    assert (index.kind, len(index)) == ("cells", 7_430)
+    assert index.learnt_from > 4_000  # those that came meanwhile outgrew the first cells
+    kept = np.concatenate([np.arange(50, 90), np.arange(100, 1_500)])
+    new = np.setdiff1d(np.arange(5_000, 11_000), np.arange(6_000, 6_010))
+    held = np.concatenate([ids for ids, _ in contents(index._index, index._lock)])
+    assert sorted(held) == [*kept, *new]
+
+
+def test_cells_that_cannot_be_learnt_leave_all_as_it_is(monkeypatch, caplog):
+    def fail(*_arguments, **_options):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(module, "learnt", fail)
+    index, vectors = filled(1_500, flat_most=1_400)
+    index.settle()
+    assert "no room" in caplog.text
+    assert index.search(vectors[7:8], 1)[1].tolist() == [[7]]
+    monkeypatch.setattr(module, "learnt", learnt)
+    index.add(np.arange(9_000, 9_100), unit(100, seed=5))
+    assert index.kind == "flat"  # it is not tried again at each change
+    index.add(np.arange(10_000, 10_500), unit(500, seed=6))
+    index.settle()
+    assert index.kind == "cells"

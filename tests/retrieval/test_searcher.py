@@ -5,6 +5,7 @@ import pytest
 from fakes import FakeShelf, HashingEmbedder
 
 from retrieval import searcher as module
+from retrieval.dense_index import DenseIndex
 from retrieval.errors import EmbedderMismatch
 from retrieval.fusion import Fusion
 from retrieval.searcher import Searcher
@@ -198,7 +199,7 @@ def test_threads_search_while_documents_come_and_go(searcher, shelf):
 
 
 def test_the_best_of_many_is_found_through_cells(tmp_path, monkeypatch):
-    monkeypatch.setattr("retrieval.dense_index.FLAT_MOST", 200)
+    monkeypatch.setitem(DenseIndex.__init__.__kwdefaults__, "flat_most", 200)
     shelf = FakeShelf()
     for number in range(40):
         shelf.add(
@@ -206,6 +207,9 @@ def test_the_best_of_many_is_found_through_cells(tmp_path, monkeypatch):
         )
     searcher = Searcher(shelf, shelf.embedder, tmp_path)
     shelf_texts = shelf.chunk_texts("d17")
+    searcher.sync()
+    searcher._vectors._index.settle()
+    assert searcher._vectors.kind == "cells"
     best = searcher.search("word17 item3 about things")[0]
     place = int(np.flatnonzero(shelf.chunk_ids("d17") == best.chunk_id)[0])
     assert "item3" in shelf_texts[place][1]

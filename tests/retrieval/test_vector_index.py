@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from fakes import FakeShelf, HashingEmbedder
 
+from retrieval.dense_index import DenseIndex
 from retrieval.errors import EmbedderMismatch
 from retrieval.vector_index import VectorIndex
 
@@ -127,3 +128,28 @@ def test_an_unwritable_folder_costs_the_saving_only(tmp_path, shelf, monkeypatch
     index.close()
     assert "not saved" in caplog.text
     assert found(index, "whale")[0] == 1
+
+
+def test_cells_that_were_learnt_are_kept_when_nothing_else_has_changed(tmp_path, monkeypatch):
+    monkeypatch.setitem(DenseIndex.__init__.__kwdefaults__, "flat_most", 100)
+    many = FakeShelf()
+    many.add("many", "\n\n".join(f"word{n} of many" for n in range(150)))
+    folder = saved(tmp_path, many)
+    monkeypatch.setitem(DenseIndex.read.__func__.__kwdefaults__, "flat_most", 100)
+    assert json.loads((folder / "manifest.json").read_text())["kind"] == "cells"
+    monkeypatch.setattr("retrieval.dense_index.learnt", lambda **_: pytest.fail("learnt again"))
+    again = opened(tmp_path)
+    assert again.kind == "cells"
+    again.close()
+
+
+def test_a_large_file_from_before_its_cells_were_learnt_gets_them_once(tmp_path, monkeypatch):
+    many = FakeShelf()
+    many.add("many", "\n\n".join(f"word{n} of many" for n in range(150)))
+    saved(tmp_path, many)
+    monkeypatch.setitem(DenseIndex.read.__func__.__kwdefaults__, "flat_most", 100)
+    opened(tmp_path).close()
+    monkeypatch.setattr("retrieval.dense_index.learnt", lambda **_: pytest.fail("learnt again"))
+    again = opened(tmp_path)
+    assert again.kind == "cells"
+    again.close()

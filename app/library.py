@@ -282,21 +282,21 @@ class Library:
         """The documents, the oldest first; with a tag, those that bear it."""
         return tuple(e for e in self._store.entries() if tag is None or tag in e.tags)
 
-    def show(self, document: str) -> Entry:
-        """One document's entry, by id (or its beginning), name or title.
+    def show(self, document: str, *, exact: bool = False) -> Entry:
+        """One document's entry, by id (or its beginning), name, title or, unless exact, a part.
 
         Raises:
             DocumentNotFound: there is none, or several fit.
         """
-        return self._resolve(document)
+        return find(self._store.entries(), document, exact=exact)
 
     def document(self, document: str) -> Document:
         """One document whole: text, pages, sections, problems."""
-        return self._document(self._resolve(document).id)
+        return self._document(self.show(document).id)
 
     def problems(self, document: str) -> tuple[Problem, ...]:
         """What could not be read of a document, in words; quicker than the document whole."""
-        return tuple(self._store.problems(self._resolve(document).id))
+        return tuple(self._store.problems(self.show(document).id))
 
     def num_problems(self) -> dict[str, int]:
         """How many problems each document has, by id; those without any are left out."""
@@ -304,10 +304,7 @@ class Library:
 
     def file(self, document: str) -> Path:
         """The library's own copy of a document's file."""
-        return self._files.path(self._resolve(document).file)
-
-    def _resolve(self, name: str) -> Entry:
-        return find(self._store.entries(), name)
+        return self._files.path(self.show(document).file)
 
     def _document(self, key: str) -> Document:
         with self._lock:
@@ -322,7 +319,7 @@ class Library:
     def rename(self, document: str, title: str) -> Entry:
         """Gives a document another title."""
         self._writable()
-        key = self._resolve(document).id
+        key = self.show(document).id
         title = clean(title).strip()
         if not title:
             raise ValueError("a title needs at least one character")
@@ -333,14 +330,17 @@ class Library:
     def tag(self, document: str, *tags: str) -> Entry:
         """Puts these tags on a document in place of those it had; none takes all away."""
         self._writable()
-        key = self._resolve(document).id
+        key = self.show(document).id
         self._store.tag(key, [clean(tag).strip()[:200] for tag in tags if tag.strip()])
         return self._store.entry(key)
 
     def delete(self, document: str) -> Entry:
-        """Removes a document and everything made of it: text, chunks, vectors, words, its file."""
+        """Removes a document and everything made of it: text, chunks, vectors, words, its file.
+
+        Its whole name, its title or eight characters of its id are wanted.
+        """
         self._writable()
-        entry = self._store.delete(self._resolve(document).id)
+        entry = self._store.delete(self.show(document, exact=True).id)
         self._files.remove(entry.file)
         self._documents.pop(entry.id, None)
         self.sources.forget(entry.id)
@@ -583,7 +583,7 @@ class Library:
             return tuple(entry.id for entry in self._store.entries())
         if isinstance(documents, str):
             documents = [documents]
-        return tuple(dict.fromkeys(self._resolve(name).id for name in documents))
+        return tuple(dict.fromkeys(self.show(name).id for name in documents))
 
     def _search(self, query: str, keys: tuple[str, ...], top_k: int) -> Sequence[Passage]:
         self._embed_missing()

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from app.settings import Settings
 from retrieval.types import Embedder
+from serving.ability import ability_of
 from serving.catalogue import ModelCard, card, catalogue, default_llm, fallback_llm
 from serving.errors import FetchFailed, ModelNotFound, UnknownName
 from serving.fetch import OnBytes, fetch, installed
@@ -124,7 +125,7 @@ def open_model(settings: Settings) -> LanguageModel:
             chosen.where,
             model=chosen.name,
             api_key=settings.api_key,
-            ability=known.ability if known else "large",
+            ability=known.ability if known else ability_of(chosen.name),
         )
     if chosen.kind == "langchain":
         from serving.backends.langchain import LangChainModel
@@ -136,7 +137,7 @@ def open_model(settings: Settings) -> LanguageModel:
         return Vllm(
             chosen.where,
             name=chosen.name,
-            ability=chosen.card.ability if chosen.card else "large",
+            ability=chosen.card.ability if chosen.card else ability_of(chosen.where),
             context_window=chosen.card.window if chosen.card else 0,
         )
     from serving.backends.llamacpp import LlamaCpp

@@ -35,17 +35,18 @@ from app.batch.run import Event, RowDone  # noqa: E402
 from app.library import Library  # noqa: E402
 from app.settings import Settings  # noqa: E402
 from retrieval.dense_index import DenseIndex  # noqa: E402
-from serving.scripted import ScriptedLLM  # noqa: E402
+from serving.scripted import Reply, ScriptedLLM  # noqa: E402
 
 DOCUMENTS = 8
 OTHERS = range(DOCUMENTS, DOCUMENTS + 4)  # documents of the second process
 ROWS = 40
+ASKED = 1
 ANSWER = "The lamp burned in the tower."
 FLAT_MOST = 8  # vectors: fewer than the documents have together
 
 
 def opened(folder: Path) -> Library:
-    replies = [ANSWER] * 4 * ROWS
+    replies = [Reply(ANSWER, word_s=0.005)] * 4 * ROWS
     return Library(
         folder / "library",
         settings=Settings(library=str(folder / "library"), pruner="none"),
@@ -71,12 +72,15 @@ def say_row(out: str, event: Event) -> None:
 
 
 def work(folder: Path, turn: int) -> None:
-    """Adds all, asks, deletes one in three or all; for ever, with new rows a turn."""
+    """Adds all, asks, deletes one in three or all; for ever, with new rows a turn.
+
+    Every other turn adds but the document that is asked about, so that kills find batches too.
+    """
     with opened(folder) as library:
         library.finish_interrupted()
         say("ready", "")
         while True:
-            for number in range(DOCUMENTS):
+            for number in range(DOCUMENTS) if turn % 2 else (ASKED,):
                 say("adding", f"{number}.txt")
                 library.add(folder / f"{number}.txt")
                 say("added", f"{number}.txt")
@@ -84,11 +88,14 @@ def work(folder: Path, turn: int) -> None:
             library.batch(
                 folder / "questions.jsonl",
                 batch,
-                documents=["1.txt"],
+                documents=[f"{ASKED}.txt"],
                 on_event=partial(say_row, batch.name),
             )
             kept = turn % 3
+            there = {entry.name for entry in library.list()}
             for number in range(kept + 2, DOCUMENTS, 3) if kept else range(DOCUMENTS):
+                if f"{number}.txt" not in there:
+                    continue
                 say("deleting", f"{number}.txt")
                 library.delete(f"{number}.txt")
                 say("deleted", f"{number}.txt")
@@ -193,10 +200,10 @@ def matrix(folder: Path, *, kills: int, seed: int) -> dict:
             time.sleep(rng.uniform(0.0, 2.0 / len(processes)))
             lines, code = killed(process)
             said += lines
+            fell[lines[-1].partition(" ")[0] if lines else "nothing"] += 1
             num_killed += 1
             if code != -signal.SIGKILL:
                 wrong.append(f"kill {number}: a process had ended by itself with code {code}")
-        fell[said[-1].partition(" ")[0] if said else "nothing"] += 1
         kinds[index_kind(folder)] += 1
         last = ", ".join(said[-3:])
         wrong += [f"kill {number}, after {last}: {what}" for what in look(folder, said, held)]

@@ -134,12 +134,19 @@ def command(serving: Serving, machine: Machine, engine: Engine) -> Command:
         argv += ["--kv-cache-dtype", serving.kv_dtype]
     environment = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     if not machine.num_gpus:
-        kept = max(1, int(_KV_SHARE_OF_MEMORY * machine.memory_bytes / _GIB))
-        environment["VLLM_CPU_KVCACHE_SPACE"] = str(kept)
+        environment["VLLM_CPU_KVCACHE_SPACE"] = cpu_cache_gib(machine.memory_bytes)
     if serving.attention:
         environment[VARIABLE] = serving.attention
     notes = _why_dense(serving, machine, engine) if serving.attention else ()
     return Command((*argv, *serving.more), environment, notes)
+
+
+def cpu_cache_gib(memory_bytes: int) -> str:
+    """Memory for keys and values in GiB, for a machine that computes with the memory it has.
+
+    Unless told, vLLM takes nearly all memory, and does not start where something else runs.
+    """
+    return str(max(1, int(_KV_SHARE_OF_MEMORY * memory_bytes / _GIB)))
 
 
 def machine(visible: str | None = None) -> Machine:

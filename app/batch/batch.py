@@ -208,4 +208,4 @@ class Batch:
         rows = questions(self.source)
         if not self.each_document:
             return rows
-        return each_document(rows, self._keys, lambda name: self.library.show(name).id)
+        return each_document(rows, self._keys, lambda name: self.library.show(name, exact=True).id)

@@ -216,9 +216,11 @@ class Runner:
         )
 
     def _read(self, row: Row) -> Answer:
+        # Nobody looks on: a part of a name could be another document than is meant.
+        own = [self.library.show(name, exact=True).id for name in row.documents]
         steps: Iterator[Step] = self.library.read(
             row.question,
-            documents=row.documents or self.terms.documents,
+            documents=own or self.terms.documents,
             reader=row.reader or self.terms.reader,
             budget_tokens=row.budget_tokens or self.terms.budget_tokens,
         )

@@ -14,10 +14,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
+import psutil
+
 from serving.dialects import as_json
 from serving.errors import ContextOverflow, MissingExtra, ModelNotFound, ModelUnavailable
 from serving.model import Ability, Choice, Completion, Message, Stream, Usage, drain
 from serving.next_tokens import Tokens, are_short, beginnings, log_probs, wanted
+from serving.vllm_command import cpu_cache_gib
 
 __all__ = ["Vllm"]
 
@@ -74,9 +77,17 @@ class Vllm:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         try:
             from vllm import EngineArgs, LLMEngine
+            from vllm.platforms import current_platform
         except ImportError as error:
             raise MissingExtra("vLLM in this process", "vllm") from error
-        given = {"enable_prefix_caching": True, "max_model_len": context_window or None} | engine
+        if current_platform.is_cpu():
+            free = psutil.virtual_memory().available
+            os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", cpu_cache_gib(free))
+        given = {
+            "enable_prefix_caching": True,
+            "max_model_len": context_window or None,
+            "use_tqdm_on_load": False,
+        } | engine
         try:
             self._engine: Any = LLMEngine.from_engine_args(EngineArgs(model=model, **given))
         except (OSError, ValueError, RuntimeError) as error:

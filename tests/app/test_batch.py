@@ -129,6 +129,18 @@ def test_a_row_that_fails_does_not_stop_the_others_and_can_be_asked_again(asked,
     assert all(row["status"] == "ok" for row in answers(out))
 
 
+def test_a_row_about_a_document_that_is_gone_is_not_answered_from_one_named_like_it(
+    asked, tmp_path
+):
+    library, out = asked(), tmp_path / "answers.jsonl"
+    source = ask_file(tmp_path, {"question": "How deep?", "document": "wel"})
+    assert library.show("wel").name == "well.txt"  # which is enough where a person looks on
+    with Batch(library, source, out) as batch:
+        list(batch.run())
+        assert batch.failed == 1
+    assert "whole name" in answers(out)[0]["error"]
+
+
 def test_other_settings_say_what_changed_and_redo_begins_anew(asked, three, tmp_path):
     out = tmp_path / "answers.jsonl"
     library = asked()

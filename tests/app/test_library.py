@@ -147,9 +147,20 @@ def test_documents_are_found_by_id_name_title_and_part(opened, lamp, well):
     assert library.show("light at").id == a.id
     assert library.document(a.id).title == "A Light at Sea"
     with pytest.raises(DocumentNotFound, match="several"):
-        library.show(".txt")
+        library.show("txt")
     with pytest.raises(DocumentNotFound, match="gistree list"):
         library.show("moby")
+
+
+def test_a_document_is_not_deleted_for_one_that_is_named_like_it(opened, lamp, well):
+    library = opened()
+    kept = library.add(lamp.rename(lamp.with_name("10.txt")))
+    library.add(well.rename(well.with_name("0.txt")))
+    library.delete("0.txt")
+    for name in ("0.txt", "10.t", kept.id[:6]):
+        with pytest.raises(DocumentNotFound):
+            library.delete(name)
+    assert library.list() == (kept,)
 
 
 def test_a_second_library_object_sees_what_the_first_adds_and_deletes(opened, lamp, well):

@@ -27,7 +27,6 @@ ASK = [Message("system", "Be brief."), Message("user", f"{STORY}\nWho rowed out?
 def model():
     if not MODEL.is_dir():
         pytest.skip(f"there is no model folder {MODEL}; make test-vllm makes it")
-    os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     model = Vllm(
         str(MODEL), ability="tiny", context_window=2_048, dtype="float32", enforce_eager=True
     )

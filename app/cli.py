@@ -298,7 +298,7 @@ def delete(
     from app.terminal import out, plain
 
     with _open(library) as lib:
-        entries = [lib.show(document, exact=True) for document in documents]
+        entries = [lib.show(document, exact=yes) for document in documents]
         for entry in entries:
             if yes or typer.confirm(f"Delete {entry.title}?"):
                 lib.delete(entry.id)

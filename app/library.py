@@ -659,7 +659,13 @@ class Library:
 
         wanted = self.settings.reranker
         reranker = CrossEncoderReranker(wanted) if wanted else None
-        return Searcher(self._store, self.embedder, self.place.index, reranker=reranker)
+        return Searcher(
+            self._store,
+            self.embedder,
+            self.place.index,
+            reranker=reranker,
+            vectors_in_memory=self.settings.vectors_in_memory,
+        )
 
     @cached_property
     def _ingest(self) -> Ingest:

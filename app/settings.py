@@ -78,6 +78,12 @@ class Settings(BaseSettings):
         description="Seconds that the web page's server keeps a local language model in memory "
         "after the last question",
     )
+    vectors_in_memory: int = Field(
+        default=500_000,
+        ge=1,
+        description="Passages whose vectors are searched in memory, 800 bytes each with the "
+        "default embedder; past that they are searched on the disk",
+    )
     threads: int = Field(default=0, ge=0, description="Processor threads; 0 takes all cores")
 
     @classmethod

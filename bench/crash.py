@@ -7,8 +7,9 @@ killed. After each kill the library is opened, ``gistree check`` looks it over, 
 the process had said it finished must be there, once: documents that were added and not deleted,
 rows of the answer file. Then the next process goes on where the last one was ended. The model says
 one thing and the embedder hashes words, so that a kill falls between writes and not into a model.
-The vector index goes over to cells at a few documents here, and every third turn deletes all, so
-that cells are learnt, dropped and saved again and again, as else only large libraries do. Every
+The vector index goes over to cells at a few documents here, and to the disk at some more, and every
+third turn deletes all, so that cells are learnt, vectors moved, both dropped and saved again and
+again, as else only large libraries do. Every
 second time another process adds and deletes documents of its own in the library, and is killed at a
 moment of its own. A process that ends by itself counts as a fault.
 """
@@ -34,6 +35,7 @@ from fakes import HashingEmbedder  # noqa: E402
 from app.batch.run import Event, RowDone  # noqa: E402
 from app.library import Library  # noqa: E402
 from app.settings import Settings  # noqa: E402
+from retrieval import layered_index  # noqa: E402
 from retrieval.dense_index import DenseIndex  # noqa: E402
 from serving.scripted import Reply, ScriptedLLM  # noqa: E402
 
@@ -43,13 +45,16 @@ ROWS = 40
 ASKED = 1
 ANSWER = "The lamp burned in the tower."
 FLAT_MOST = 8  # vectors: fewer than the documents have together
+IN_MEMORY = 40  # fewer than those of one process, too
 
 
 def opened(folder: Path) -> Library:
     replies = [Reply(ANSWER, word_s=0.005)] * 4 * ROWS
     return Library(
         folder / "library",
-        settings=Settings(library=str(folder / "library"), pruner="none"),
+        settings=Settings(
+            library=str(folder / "library"), pruner="none", vectors_in_memory=IN_MEMORY
+        ),
         model=ScriptedLLM(replies),
         embedder=HashingEmbedder(),
     )
@@ -57,6 +62,7 @@ def opened(folder: Path) -> Library:
 
 def with_cells_early() -> None:
     """Every index of this process lies in cells past ``FLAT_MOST`` vectors."""
+    layered_index.FLAT_MOST = FLAT_MOST
     for method in (DenseIndex.__init__, DenseIndex.read.__func__):
         method.__kwdefaults__["flat_most"] = FLAT_MOST
 

@@ -94,3 +94,10 @@ def selector(ids: Ids) -> tuple[Any, Any]:
     flags[ids] = True
     bitmap = np.packbits(flags, bitorder="little")
     return bitmap, faiss.IDSelectorBitmap(bitmap)
+
+
+def forget(index: Any, ids: Ids) -> None:
+    """Takes ids out of an index; there is at least one, and unknown ones do nothing."""
+    bitmap, gone = selector(ids)
+    index.remove_ids(gone)
+    del bitmap

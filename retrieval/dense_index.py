@@ -2,14 +2,14 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retrieval.cells import PER_CELL, Ids, contents, flat, learnt, num_cells, selector
+from retrieval.cells import PER_CELL, Ids, contents, flat, forget, learnt, num_cells, selector
 from retrieval.cores import usable_cores
 from retrieval.gpu_mirror import GpuMirror
 from retrieval.types import Vectors
@@ -89,7 +89,7 @@ class DenseIndex:
         """Takes vectors out; unknown ids do nothing."""
         with self._lock:
             if len(ids) and len(self):
-                _forget(self._index, ids)
+                forget(self._index, ids)
                 if self._learner:
                     self._changes.update(dict.fromkeys(ids.tolist()))
                 self._changed()
@@ -170,6 +170,12 @@ class DenseIndex:
         """How many vectors there were when the cells were learnt; 0 while there are none."""
         return self._learnt_from
 
+    def contents(self) -> Iterator[tuple[Ids, NDArray[np.float16]]]:
+        """All ids and vectors, part by part; see ``cells.contents`` for changes meanwhile."""
+        with self._lock:
+            index = self._index
+        return contents(index, self._lock)
+
     def settle(self) -> None:
         """Waits until cells that are being learnt are in use."""
         while learner := self._learner:
@@ -234,17 +240,11 @@ def _cells_searched(cells: int, thinning: float) -> int:
     return min(cells, max(1, round(cells / _SEARCHED * thinning)))
 
 
-def _forget(index: Any, ids: Ids) -> None:
-    bitmap, gone = selector(ids)
-    index.remove_ids(gone)
-    del bitmap
-
-
 def _take_over(index: Any, changes: Mapping[int, NDArray[np.float16] | None]) -> None:
     """What has come and gone meanwhile; some of it may have been seen already."""
     if not changes:
         return
-    _forget(index, np.fromiter(changes, np.int64, len(changes)))
+    forget(index, np.fromiter(changes, np.int64, len(changes)))
     there = {number: vector for number, vector in changes.items() if vector is not None}
     if there:
         vectors = np.stack(list(there.values())).astype(np.float32)

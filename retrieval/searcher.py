@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from retrieval.fusion import Fusion, fuse, lifted
+from retrieval.layered_index import MEMORY_MOST
 from retrieval.query import core
 from retrieval.reranker import Reranker
 from retrieval.stretches import by_stretches
@@ -33,6 +34,7 @@ class Searcher:
             folder.
         fusion: How the two rankings become one.
         reranker: Reads the best passages again, if given.
+        vectors_in_memory: Most vectors that are held in memory; past that they are on the disk.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Searcher:
         *,
         fusion: Fusion | None = None,
         reranker: Reranker | None = None,
+        vectors_in_memory: int = MEMORY_MOST,
     ) -> None:
         self._shelf, self._embedder = shelf, embedder
         self._fusion, self._reranker = fusion or Fusion(), reranker
@@ -53,7 +56,12 @@ class Searcher:
             self._borrowed = tempfile.TemporaryDirectory(prefix="gistree-index-")
             _log.info("the index folder %s cannot be written; using %s", folder, self._borrowed)
             folder = Path(self._borrowed.name)
-        self._vectors = VectorIndex(folder / "dense", embedder=embedder.name, dim=embedder.dim)
+        self._vectors = VectorIndex(
+            folder / "dense",
+            embedder=embedder.name,
+            dim=embedder.dim,
+            memory_most=vectors_in_memory,
+        )
         self._words = WordIndex(folder / "words")
 
     def search(

@@ -19,7 +19,7 @@ from app.batch.run import Event, RowDone, Terms
 from app.library import Library
 from app.models import ChosenModel, choose_model
 
-_OF_A_MACHINE = ("models", "threads", "keep_model_s", "library")
+_OF_A_MACHINE = ("models", "threads", "keep_model_s", "vectors_in_memory", "library")
 """Settings that another machine has its own of."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -2,30 +2,12 @@ import threading
 
 import numpy as np
 import pytest
+from clouds import DIM, exact, unit
 
 from retrieval import dense_index as module
 from retrieval.cells import contents, learnt
 from retrieval.dense_index import DenseIndex
 from retrieval.gpu_mirror import GpuMirror
-
-DIM = 32
-
-
-def unit(count, seed=0):
-    """Vectors in clouds, as those of texts are."""
-    rng = np.random.default_rng(seed)
-    clouds = np.random.default_rng(99).standard_normal((40, DIM))
-    vectors = clouds[rng.integers(0, 40, count)] + 0.7 * rng.standard_normal((count, DIM))
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-
-
-def exact(vectors, query, top_k, rows=None):
-    scores = vectors @ query
-    if rows is not None:
-        keep = np.full(len(vectors), -np.inf)
-        keep[rows] = scores[rows]
-        scores = keep
-    return np.argsort(-scores)[:top_k]
 
 
 def filled(count, *, flat_most):

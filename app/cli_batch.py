@@ -37,7 +37,7 @@ def batch(
     in_order: Annotated[
         bool, typer.Option("--in-order", help="Answers in the order of the questions.")
     ] = False,
-    limit: Annotated[int, typer.Option(help="Ask the first so many rows only.")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="Ask the first so many rows only; 0: all.")] = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it takes.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Ask rows again that failed before.")
@@ -88,8 +88,9 @@ def batch(
             fields=fields is not None,
             in_order=in_order,
             limit=limit,
-            retry_failed=retry_failed and not dry_run,  # a dry run leaves all answers there
-            redo=redo and not dry_run,
+            retry_failed=retry_failed,
+            redo=redo,
+            dry_run=dry_run,
             most_at_once=at_once,
             on=on,
             workers=workers,

@@ -11,7 +11,7 @@ from app.batch.output import check_output, journal_path, write_output
 from app.batch.questions import Row, Survey, questions, survey
 from app.batch.report import Report, summed
 from app.batch.run import Event, Runner, Terms
-from app.batch.settings import agree
+from app.batch.settings import agree, differences
 from app.batch.table import Table, cells, read_fields
 from app.batch.templates import each_document
 from app.batch.throttle import Throttle
@@ -47,7 +47,9 @@ class Batch:
         in_order: Answers stand in the order of the questions; else as they were finished.
         limit: Ask the first so many rows only (of a table, documents); 0 asks all.
         retry_failed: Rows that failed before are asked again.
-        redo: Answers made with other settings are thrown away; else that is an error.
+        redo: Answers made with other settings are thrown away; else that is an error. Those made
+            with the same ones stay.
+        dry_run: Only for ``estimate``: nothing is written.
         most_at_once: Rows that are asked at a time, at most; on a cluster by each worker.
         on: A cluster to be asked on, see ``app.batch.ray_cluster.joined``; else in this process.
         workers: Processes that answer there; 0 takes as many as there is room for.
@@ -65,6 +67,7 @@ class Batch:
     limit: int = 0
     retry_failed: bool = False
     redo: bool = False
+    dry_run: bool = False
     most_at_once: int = 64
     on: str = ""
     workers: int = 0
@@ -96,13 +99,16 @@ class Batch:
         counted = self.each_document or self.fields
         self._num_rows = sum(1 for _ in self._every_row()) if counted else self._survey.rows
         kept = journal_path(self.out, as_it_comes=not (self.in_order or self.fields))
-        self._journal = Journal(kept)  # refuses a file that is no answer file, before --redo, too
+        # It refuses a file that is no answer file, before --redo, too.
+        self._journal = Journal(kept, dry=self.dry_run)
         try:
-            if self.redo:
+            settings = self._settings()
+            if self.redo and differences(self.out, settings):
                 self._journal.clear()
-            elif self.retry_failed:
+            failed = self.failed if self.retry_failed else 0
+            agree(self.out, settings, finished=self.finished - failed, dry=self.dry_run)
+            if failed:
                 self._journal.forget("error")
-            agree(self.out, self._settings(), finished=len(self._journal.status))
         except BaseException:
             self._journal.close()
             raise
@@ -118,6 +124,7 @@ class Batch:
             "model": self.library.model.name,
             "embedder": self.library.settings.embedder,
             "pruner": self.library.settings.pruner,
+            "reranker": self.library.settings.reranker,
         }
 
     @property

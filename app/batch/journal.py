@@ -6,12 +6,14 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
+from io import BufferedReader, FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from app.batch.errors import BatchError, OutputNotWritable
 from app.batch.tally import Status, Tally
+from memory.database import explained
 from memory.errors import StorageFull
 
 _MOST_ROWS = 1 << 32  # a number past it is none of ours
@@ -27,8 +29,12 @@ class Journal:
         status: Of each row by its number, for rows that are in the file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, dry: bool = False) -> None:
         """Opens a file, or makes one.
+
+        Args:
+            path: Of the file.
+            dry: The file is looked at and stays as it is; ``clear`` and ``forget`` only count.
 
         Raises:
             OutputNotWritable: it cannot be written, or another process holds it.
@@ -38,11 +44,14 @@ class Journal:
 
         self.path = path
         self.status = Tally()
+        self._dry = dry
+        self._source = Path(os.devnull) if dry and not path.exists() else path
         self._thread = threading.Lock()
         self._lock = FileLock(f"{path}.lock")
         try:
-            self._lock.acquire(timeout=0)
-            self._file = path.open("a+b")
+            if not dry:
+                self._lock.acquire(timeout=0)
+            self._file = FileIO(self._source, "r" if dry else "a+")
         except Timeout as error:
             raise OutputNotWritable(f"another process is writing {path}; wait for it") from error
         except OSError as error:
@@ -69,20 +78,23 @@ class Journal:
 
     def close(self) -> None:
         """Gives the file back."""
-        self._file.close()
-        self._lock.release()
+        try:
+            self._file.close()
+        finally:
+            self._lock.release()
 
     def _read(self) -> None:
+        # Unbuffered for writing: what a full disk has refused must not come later, by itself.
         self._file.seek(0)
         end = 0
-        for line in self._file:
+        for line in BufferedReader(FileIO(self._file.fileno(), closefd=False)):
             if not line.endswith(b"\n"):
                 break  # torn: the row was never counted
             row = _row_of(self.path, line)
             self.status.put(row["row"], row["status"])
             end += len(line)
-        self._file.truncate(end)
-        self._file.seek(end)
+        if not self._dry:
+            self._file.truncate(end)
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Keeps a row; it has ``row`` (its number) and ``status``.
@@ -96,8 +108,9 @@ class Journal:
         with self._thread:
             place = self._file.seek(0, os.SEEK_END)
             try:
-                self._file.write(data)
-                self._file.flush()
+                left = memoryview(data)
+                while left:
+                    left = left[self._file.write(left) :]
                 os.fsync(self._file.fileno())
             except OSError as error:
                 self._cut(place)
@@ -118,28 +131,37 @@ class Journal:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """All rows in the order in which they were finished."""
-        with self.path.open("rb") as file:
+        with self._source.open("rb") as file:
             for line in file:
-                yield _row_of(self.path, line)
+                if line.endswith(b"\n"):
+                    yield _row_of(self.path, line)
 
     def clear(self) -> None:
         """Takes all rows out."""
         with self._thread:
-            self._file.truncate(0)
+            if not self._dry:
+                self._file.truncate(0)
             self.status = Tally()
 
     def forget(self, status: Status) -> int:
         """Takes the rows of a status out, so that they are asked again; returns how many."""
         gone = self.status.count(status)
-        if gone:
-            with self._thread:
-                kept = (row for row in self.rows() if row["status"] != status)
-                lines = (json.dumps(r, ensure_ascii=False, separators=(",", ":")) for r in kept)
-                write_whole(self.path, (f"{line}\n".encode() for line in lines))
-                self._file.close()
-                self._file = self.path.open("a+b")
+        if not gone:
+            return 0
+        with self._thread:
+            kept = (row for row in self.rows() if row["status"] != status)
+            if self._dry:
                 self.status = Tally()
-                self._read()
+                for row in kept:
+                    self.status.put(row["row"], row["status"])
+                return gone
+            lines = (json.dumps(r, ensure_ascii=False, separators=(",", ":")) for r in kept)
+            with explained(f"the folder of {self.path}"):
+                write_whole(self.path, (f"{line}\n".encode() for line in lines))
+            self._file.close()
+            self._file = FileIO(self.path, "a+")
+            self.status = Tally()
+            self._read()
         return gone
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from app.batch.errors import OutputNotWritable
 from app.batch.journal import Journal, write_whole
-from app.batch.parquet import write_rows
+from app.batch.parquet import check_parquet, write_rows
 from app.batch.table import Table
 
 COLUMNS: tuple[str, ...] = (
@@ -33,11 +33,16 @@ def check_output(out: Path) -> None:
 
     Raises:
         OutputNotWritable: no such format, or no such folder.
+        MissingExtra: the format needs a package that is not installed.
     """
     if out.suffix not in FORMATS:
         raise OutputNotWritable(f"{out} is none of {', '.join(FORMATS)}")
     if not out.parent.is_dir():
         raise OutputNotWritable(f"there is no folder {out.parent}")
+    if out.is_dir():
+        raise OutputNotWritable(f"{out} is a folder")
+    if out.suffix == ".parquet":
+        check_parquet()
 
 
 def write_output(
@@ -60,8 +65,11 @@ def write_output(
     try:
         if out.suffix == ".parquet":
             part = out.with_name(f".{out.name}.part")
-            write_rows(part, map(flat, rows), columns)
-            part.replace(out)
+            try:
+                write_rows(part, map(flat, rows), columns)
+                part.replace(out)
+            finally:
+                part.unlink(missing_ok=True)
         elif out.suffix == ".csv":
             write_whole(out, _csv(map(flat, rows), columns))
         else:

@@ -1,5 +1,6 @@
 """Parquet, in and out, through pyarrow."""
 
+import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,16 @@ from serving.errors import MissingExtra
 _ROWS_AT_ONCE = 1_000
 
 
+def check_parquet() -> None:
+    """Whether Parquet can be read and written here, before hours of work.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    if importlib.util.find_spec("pyarrow") is None:
+        raise MissingExtra("Parquet", "parquet")
+
+
 def rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
     """The rows of a file, one by one.
 
@@ -17,11 +28,10 @@ def rows_of(path: Path) -> Iterator[Mapping[str, Any]]:
         BadQuestions: it is no Parquet.
         MissingExtra: pyarrow is not installed.
     """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtra("Parquet", "parquet") from error
+    check_parquet()
+    import pyarrow
+    import pyarrow.parquet
+
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE):
@@ -36,11 +46,10 @@ def write_rows(path: Path, rows: Iterator[Mapping[str, Any]], columns: tuple[str
     Raises:
         MissingExtra: pyarrow is not installed.
     """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError as error:
-        raise MissingExtra("Parquet", "parquet") from error
+    check_parquet()
+    import pyarrow
+    import pyarrow.parquet
+
     schema = pyarrow.schema([(name, pyarrow.string()) for name in columns])
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
         part: list[Mapping[str, Any]] = []

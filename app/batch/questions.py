@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ def survey(path: Path) -> Survey:
     count = 0
     for row in questions(path):
         count += 1
-        part.append(int.from_bytes(hashlib.blake2b(row.id.encode(), digest_size=8).digest()))
+        part.append(_hash(row.id))
         if len(part) == _HASHES_AT_ONCE:
             hashes.append(np.array(part, dtype=np.uint64))
             part = []
@@ -80,11 +80,15 @@ def survey(path: Path) -> Survey:
     return Survey(count, digest.hexdigest())
 
 
+def _hash(name: str) -> int:
+    data = name.encode(errors="surrogatepass")
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest())
+
+
 def _doubled(path: Path, wanted: int) -> str:
     numbers, name = [], ""
     for row in questions(path):
-        value = int.from_bytes(hashlib.blake2b(row.id.encode(), digest_size=8).digest())
-        if value == wanted:
+        if _hash(row.id) == wanted:
             numbers.append(row.number + 1)
             name = row.id
     return (
@@ -118,11 +122,22 @@ def questions(path: Path) -> Iterator[Row]:
             number += 1
     except UnicodeDecodeError as error:
         raise BadQuestions(
-            f"{path}: after row {number} stand bytes that are not UTF-8 ({error.reason}); "
-            "save the file as UTF-8"
+            f"{path}, line {_not_utf8(path):,} holds bytes that are not UTF-8; save the file as "
+            "UTF-8"
         ) from error
     except OSError as error:
         raise BadQuestions(f"{path} cannot be read: {error}") from error
+
+
+def _not_utf8(path: Path) -> int:
+    """The first line of a file that is not UTF-8, from 1."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode()
+            except UnicodeDecodeError:
+                return number
+    return 1
 
 
 def _jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -132,7 +147,7 @@ def _jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 continue
             try:
                 values = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BadQuestions(f"{path}, line {number} is not JSON: {error}") from error
             if not isinstance(values, dict):
                 raise BadQuestions(f"{path}, line {number} is no JSON object: {line[:60]!r}")
@@ -142,12 +157,19 @@ def _jsonl(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def _csv(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     csv.field_size_limit(_BIGGEST_FIELD)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = csv.DictReader(file)
+        rows = csv.DictReader(file, delimiter=_delimiter(path))
         try:
             for values in rows:
                 yield f"line {rows.line_num}", values
         except csv.Error as error:
             raise BadQuestions(f"{path}, line {rows.line_num}: {error}") from error
+
+
+def _delimiter(path: Path) -> str:
+    """What parts the columns; spreadsheets write semicolons where the comma parts decimals."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        names = file.readline(_BIGGEST_FIELD)
+    return next((sign for sign in ",;\t" if sign in names), ",")
 
 
 def _parquet(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -173,25 +195,27 @@ def _row(path: Path, number: int, line: str, values: Mapping[str, Any]) -> Row:
         )
     if not isinstance(question, str) or not question.strip():
         raise BadQuestions(f"{path}, {line}: the question is empty")
+    documents = values.get("documents") or values.get("document") or ()
+    if not isinstance(documents, str | list | tuple):
+        raise BadQuestions(f"{path}, {line}: documents is {documents!r}; give a name or a list")
     named = values.get("id")
     budget = values.get("budget_tokens")
     try:
         tokens = int(budget) if budget not in (None, "") else 0
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise BadQuestions(f"{path}, {line}: budget_tokens is {budget!r}, no number") from error
     return Row(
         number=number,
         id=str(number + 1) if named in (None, "") else str(named),
         question=question,
-        documents=_names(values),
+        documents=_names(documents),
         reader=str(values.get("reader") or ""),
         budget_tokens=tokens,
     )
 
 
-def _names(values: Mapping[str, Any]) -> tuple[str, ...]:
+def _names(given: str | Sequence[Any]) -> tuple[str, ...]:
     """Documents of a row: a list, or one text with names parted by semicolons."""
-    given = values.get("documents") or values.get("document") or ()
     if isinstance(given, str):
         given = given.split(";")
     return tuple(str(name).strip() for name in given if str(name).strip())

@@ -184,8 +184,14 @@ class Runner:
                 log.warning("waits %s s: %s", pause, gone)
                 if self._stop.wait(pause):
                     raise _Stopped from gone
+            except _Stopped:
+                raise
             except (GistreeError, ValueError) as failure:
                 error = str(failure) or type(failure).__name__
+                break
+            except Exception as fault:  # of ours, or of a library's: it stops no other row
+                log.exception("a row failed", extra={"row": row.number})
+                error = f"{type(fault).__name__}: {fault}"
                 break
         line: dict[str, Any] = {"row": row.number, "id": row.id, "status": "ok", "error": error}
         if answer is None:

@@ -3,12 +3,15 @@
 import logging
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retrieval.background import begun
 from retrieval.cells import PER_CELL, Ids, contents, flat, forget, learnt, num_cells, selector
 from retrieval.cores import usable_cores
 from retrieval.gpu_mirror import GpuMirror
@@ -34,7 +37,7 @@ class DenseIndex:
     it: a byte per dimension costs a point of recall; a graph, HNSW, takes five times as long to
     build, twice the memory, and cannot forget a vector.)
 
-    Cells are learnt beside the work, by a thread of their own: searches, additions and removals go
+    Cells are learnt beside the work (``background``): searches, additions and removals go
     on with what there is, and the new cells take its place once they hold the same.
 
     Every method may be called from several threads. Where FAISS has a GPU, unfiltered searches of
@@ -51,7 +54,8 @@ class DenseIndex:
         self._lock = threading.Lock()
         self._index: Any = flat(dim)
         self._learnt_from = 0
-        self._learner: threading.Thread | None = None
+        self._abandoned = False
+        self._learner: Future[None] | None = None
         self._quiet = range(0)  # sizes at which learning is not tried again after a failure
         # What has come (a vector) and gone (None) since the learner began to look.
         self._changes: dict[int, NDArray[np.float16] | None] = {}
@@ -179,7 +183,13 @@ class DenseIndex:
     def settle(self) -> None:
         """Waits until cells that are being learnt are in use."""
         while learner := self._learner:
-            learner.join()
+            learner.result()
+
+    def abandon(self) -> None:
+        """Gives a GPU's memory back; cells that are being learnt are given up, without waiting."""
+        self._abandoned = True
+        if self._mirror:
+            self._mirror.close()
 
     def close(self) -> None:
         """Waits for cells that are being learnt, and gives a GPU's memory back."""
@@ -194,8 +204,7 @@ class DenseIndex:
         count, before = len(self), self._learnt_from
         misfit = count > max(self._flat_most, REGROW * before) or count * REGROW < before
         if misfit and count not in self._quiet and self._learner is None:
-            self._learner = threading.Thread(target=self._learn, args=(count,), name="cells")
-            self._learner.start()
+            self._learner = begun(partial(self._learn, count))
 
     def _learn(self, count: int) -> None:
         """Makes the kind that fits so many vectors, fills it, and puts it in use."""
@@ -204,6 +213,8 @@ class DenseIndex:
         try:
             fresh = self._fitting(old, count)
             for ids, vectors in contents(old, self._lock):
+                if self._abandoned:
+                    return
                 fresh.add_with_ids(vectors.astype(np.float32), ids)
             while self._index is old:
                 with self._lock:
@@ -218,7 +229,8 @@ class DenseIndex:
         finally:
             with self._lock:
                 self._learner, self._changes = None, {}
-                self._changed()  # more may have come meanwhile than these cells are for
+                if not self._abandoned:
+                    self._changed()  # more may have come meanwhile than these cells are for
 
     def _fitting(self, old: Any, count: int) -> Any:
         """An empty index for so many vectors; cells are learnt from a sample of the old one's."""

@@ -23,7 +23,7 @@ Parts = Iterator[tuple[Ids, NDArray[np.float16]]]
 PREFIX = "disk-"
 _SAMPLE_MOST = 65_536  # vectors that cells are learnt from: 100 MB
 _QUERIES = 200
-_AT_ONCE = 16_384  # vectors: 25 MB as float32
+_AT_ONCE = 8_192  # vectors: 12 MB as float32
 
 
 def written(parent: Path, parts: Parts, *, dim: int, old: DiskCells | None, dead: Ids) -> DiskCells:

@@ -105,7 +105,7 @@ class LayeredIndex:
             self._fresh.add(ids, vectors)
             if self._changes is not None:
                 self._changes.update(zip(ids.tolist(), vectors.astype(np.float16), strict=True))
-            crowded = len(self._changes or ()) > max(FLAT_MOST, self._memory_most // 4)
+            crowded = len(self._changes or ()) > max(FLAT_MOST, self._memory_most // 8)
         if crowded:
             self._moved.wait()
 
@@ -169,6 +169,7 @@ class LayeredIndex:
                 _fill(memory, old, dead, fresh)
             else:
                 disk = written(parent, fresh.contents(), dim=self.dim, old=old, dead=dead)
+                memory = DenseIndex(self.dim, flat_most=4 * FLAT_MOST)  # soon empty again
             with self._lock:
                 touched = np.sort(np.fromiter(self._changes, np.int64, len(self._changes)))
                 memory.remove(touched)
@@ -189,7 +190,7 @@ class LayeredIndex:
             with self._lock:
                 self._changes = None
             self._moved.set()
-        fresh.close()
+        fresh.abandon()
         return True
 
     def postpone(self) -> None:

@@ -6,12 +6,15 @@ import shutil
 import threading
 import time
 from collections.abc import Collection
+from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
 
+from retrieval.background import begun
 from retrieval.cells import Ids
 from retrieval.dense_index import DenseIndex
 from retrieval.disk_cells import DiskCells
@@ -59,7 +62,7 @@ class VectorIndex:
         self._learnt_when_saved = 0
         self._disk_when_saved = ""  # name of the folder that the manifest names
         self._overtaken = self._moving = False
-        self._movers: list[threading.Thread] = []
+        self._mover: Future[None] | None = None
         self._index = LayeredIndex(dim, memory_most=memory_most)
         self._load()
 
@@ -181,8 +184,8 @@ class VectorIndex:
     def settle(self) -> None:
         """Waits for cells that are being learnt, and for vectors on their way to the disk."""
         self._index.settle()
-        for mover in self._movers:
-            mover.join()
+        if self._mover:
+            self._mover.result()
 
     def close(self, *, save: bool = True) -> None:
         """Gives a GPU's memory back, after saving what is not saved where that is wished.
@@ -207,15 +210,12 @@ class VectorIndex:
         self._move_if_due()
 
     def _move_if_due(self) -> None:
-        """Has vectors moved to the disk, or there written anew, by a thread of its own."""
+        """Has vectors moved to the disk, or there written anew, beside the work."""
         if self._index.disk_name != self._disk_when_saved:
             self.save()
         if self._index.due and not self._moving and not self._overtaken:
             self._moving = True
-            self._movers = [mover for mover in self._movers if mover.is_alive()]
-            mover = threading.Thread(target=self._move, args=(self._index,), name="to disk")
-            self._movers.append(mover)
-            mover.start()
+            self._mover = begun(partial(self._move, self._index))
 
     def _move(self, index: LayeredIndex) -> None:
         moved = False
@@ -228,11 +228,13 @@ class VectorIndex:
             _log.info("vectors stay in memory for now: %s", failure)
             index.postpone()
         finally:
-            # Before the lock is there, since who holds it may have the next to move.
             self._moving = False
-        if moved:
-            with self._lock:
+        # Whoever holds the lock for long is in ``sync``, and saves as soon as it sees the move.
+        if moved and self._lock.acquire(timeout=0.2):
+            try:
                 self.save()
+            finally:
+                self._lock.release()
 
     def _sweep(self) -> None:
         """Removes what killed processes have left of their moves."""

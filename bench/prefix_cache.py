@@ -1,19 +1,19 @@
 """What prefix caching and the order of a batch spare, with vLLM in this process.
 
-    python bench/prefix_cache.py MODEL [--tokens 1200] [--one 20] [--many 100] [--documents 10]
+    python bench/prefix_cache.py MODEL [--tokens 400] [--one 20] [--many 200] [--documents 10]
 
 MODEL is a folder that vLLM loads. Two loads: questions about one document, one after the other, and
-questions about several documents, eight at a time, as they come (each about another document than
+questions about several documents, four at a time, as they come (each about another document than
 the one before) and as a batch plans them (grouped by document). Each runs with the prefix cache off
-and on. The cache has room for eight requests that share nothing, and half of the documents besides:
-at the usual sizes that holds them all, so orders can differ in the time to the first token only.
-The first question of a document is counted too. Reports seconds to the first token (median),
-seconds in all, and the share of the prompt tokens that came from the cache. Each setting is a
-process of its own.
+and on. The cache has room for the requests that run at a time, should they share nothing, so that
+it holds less than half of the documents: a server has more room, and more documents. The first
+question of a document is counted too. Reports seconds to the first token (median), seconds in all,
+and the share of the prompt tokens that came from the cache. Each setting is a process of its own.
 """
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -24,23 +24,26 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 
+import vllm
+
 from app.batch.plan import planned
 from app.batch.questions import Row
 from serving.backends.vllm import Vllm
 from serving.model import Message, Usage
 
 ROOT = Path(__file__).resolve().parent.parent
-AT_ONCE = 8
+AT_ONCE = 4
 BLOCK = 32
+OTHER_TOKENS = 80  # of a prompt beside its document, and of its reply
 REPLY_TOKENS = 8
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model")
-    parser.add_argument("--tokens", type=int, default=1_200, help="of a document, about")
+    parser.add_argument("--tokens", type=int, default=400, help="of a document, about")
     parser.add_argument("--one", type=int, default=20, help="questions about one document")
-    parser.add_argument("--many", type=int, default=100, help="questions about several")
+    parser.add_argument("--many", type=int, default=200, help="questions about several")
     parser.add_argument("--documents", type=int, default=10)
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
@@ -65,17 +68,33 @@ def main() -> None:
     command = "python bench/prefix_cache.py MODEL " + " ".join(
         f"--{name} {getattr(options, name)}" for name in shown
     )
-    kept = {"command": command, "cores": os.cpu_count(), "load": os.getloadavg(), "rows": rows}
-    file = options.out / f"prefix-cache-{date.today()}.json"
-    file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    kept = {
+        "command": command,
+        "vllm": vllm.__version__,
+        "cores": os.cpu_count(),
+        "load": os.getloadavg(),
+        "rows": rows,
+    }
+    file = options.out / f"prefix-cache-{date.today()}"
+    file.with_suffix(".json").write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    file.with_suffix(".md").write_text(table(kept), encoding="utf-8")
+
+
+def table(kept: dict) -> str:
+    """The result as Markdown."""
+    lines = [f"# Prefix cache, {date.today()}", "", f"`{kept['command']}`, vLLM {kept['vllm']}", ""]
+    names = list(kept["rows"][0])
+    lines += ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines += ["| " + " | ".join(str(row[name]) for name in names) + " |" for row in kept["rows"]]
+    return "\n".join(lines) + "\n"
 
 
 def measured(options: argparse.Namespace, load: str, caching: str) -> dict[str, float]:
     """One setting."""
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "2")
     texts = documents(options.documents, options.tokens)
-    running = AT_ONCE * (options.tokens + 200) // BLOCK
-    kept = options.documents // 2 * options.tokens // BLOCK
+    # A few words make more tokens than the average: a tenth more room, or requests would wait.
+    blocks = math.ceil(AT_ONCE * 1.1 * (options.tokens + OTHER_TOKENS) / BLOCK)
     model = Vllm(
         options.model,
         ability="tiny",
@@ -84,7 +103,7 @@ def measured(options: argparse.Namespace, load: str, caching: str) -> dict[str, 
         enforce_eager=True,
         enable_prefix_caching=caching == "on",
         block_size=BLOCK,
-        num_gpu_blocks_override=running + kept,
+        num_gpu_blocks_override=blocks,
     )
     try:
         if load == "one":

@@ -17,7 +17,14 @@ from typing import Any, Literal
 import psutil
 
 from serving.dialects import as_json
-from serving.errors import ContextOverflow, MissingExtra, ModelNotFound, ModelUnavailable
+from serving.errors import (
+    BadOption,
+    BadReply,
+    ContextOverflow,
+    MissingExtra,
+    ModelNotFound,
+    ModelUnavailable,
+)
 from serving.model import Ability, Choice, Completion, Message, Stream, Usage, drain
 from serving.next_tokens import Tokens, are_short, beginnings, log_probs, wanted
 from serving.vllm_command import cpu_cache_gib
@@ -25,6 +32,7 @@ from serving.vllm_command import cpu_cache_gib
 __all__ = ["Vllm"]
 
 _COUNTS_KEPT = 16_384
+_LOOKS_EVERY_S = 1.0  # whether the engine still lives, while it is waited for
 
 
 @dataclass(slots=True)
@@ -119,20 +127,30 @@ class Vllm:
         stop: Sequence[str] = (),
         schema: Mapping[str, Any] | None = None,
     ) -> Stream:
-        """The reply, piece by piece; closing the generator stops the work on it."""
+        """The reply, piece by piece; closing the generator stops the work on it.
+
+        Raises:
+            BadOption: the schema is none.
+            BadReply: vLLM refuses the request.
+        """
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
+        if schema is not None:
+            _check_schema(schema)
         prompt = self._fitting(messages, max_tokens)
-        sampling = SamplingParams(
-            temperature=temperature,
-            max_tokens=max_tokens,
-            stop=list(stop),
-            output_kind=RequestOutputKind.DELTA,
-            structured_outputs=(
-                None if schema is None else StructuredOutputsParams(json=dict(schema))
-            ),
-        )
+        try:
+            sampling = SamplingParams(
+                temperature=temperature,
+                max_tokens=max_tokens,
+                stop=list(stop),
+                output_kind=RequestOutputKind.DELTA,
+                structured_outputs=(
+                    None if schema is None else StructuredOutputsParams(json=dict(schema))
+                ),
+            )
+        except ValueError as error:
+            raise self._refusal(error) from error
         pieces: list[str] = []
         cached, written = 0, 0
         finish: Literal["stop", "length"] = "stop"
@@ -228,20 +246,38 @@ class Vllm:
         """What the engine says to a request, until it is finished; closing it ends the request."""
         request = _Request(str(next(self._numbers)), prompt, sampling.clone())
         if not self._thread.is_alive():
-            raise ModelUnavailable(f"{self.name} has ended: {self._failed or 'it was closed'}")
+            raise self._gone()
         self._asked.put(request)
         finished = False
         try:
             while not finished:
-                output = request.said.get()
+                output = self._said(request)
                 if isinstance(output, Exception):
                     finished = True
-                    raise ModelUnavailable(f"{self.name} failed: {output}") from output
+                    raise output
                 finished = output.finished
                 yield output
         finally:
             if not finished:
                 self._asked.put(request.name)
+
+    def _said(self, request: _Request) -> Any:
+        """What comes next for a request; an engine that ended as it was asked says nothing more."""
+        while True:
+            alive = self._thread.is_alive()
+            try:
+                return (
+                    request.said.get(timeout=_LOOKS_EVERY_S) if alive else request.said.get_nowait()
+                )
+            except queue.Empty:
+                if not alive:
+                    return self._gone()
+
+    def _refusal(self, error: Exception) -> BadReply:
+        return BadReply(f"{self.name} refuses the request: {str(error)[:300]}")
+
+    def _gone(self) -> ModelUnavailable:
+        return ModelUnavailable(f"{self.name} has ended: {self._failed or 'it was closed'}")
 
     def _serve(self) -> None:
         """The engine's thread: takes requests in, steps, hands outputs out."""
@@ -256,13 +292,8 @@ class Vllm:
                             del running[output.request_id]
         except Exception as error:  # of the engine, whatever it is: all who wait must hear of it
             self._failed = str(error)
-        failure = RuntimeError(self._failed or "it was closed")
         for request in running.values():
-            request.said.put(failure)
-        while not self._asked.empty():
-            left = self._asked.get()
-            if isinstance(left, _Request):
-                left.said.put(failure)
+            request.said.put(self._gone())
         self._engine = None
 
     def _take_in(self, running: dict[str, _Request]) -> bool:
@@ -290,7 +321,7 @@ class Vllm:
                 request.name, {"prompt_token_ids": request.prompt}, request.sampling
             )
         except (ValueError, TypeError) as error:  # this request cannot be, the others can
-            request.said.put(error)
+            request.said.put(self._refusal(error))
             return
         running[request.name] = request
 
@@ -311,6 +342,16 @@ class Vllm:
         with self._at_tokenizer:
             ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
         return ids
+
+
+def _check_schema(schema: Mapping[str, Any]) -> None:
+    """The engine waits for ever over a schema that is none."""
+    import jsonschema
+
+    try:
+        jsonschema.Draft202012Validator.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise BadOption(f"that is no JSON schema: {error.message[:200]}") from error
 
 
 def _usage(outputs: Sequence[Any]) -> Usage:

@@ -131,7 +131,7 @@ def test_renaming_tagging_and_deleting(door, lamp, well):
     assert "Delete A Light at Sea?" in kept.out
     assert door("delete", "light at").code == 1, "nobody is there to confirm"
     assert door("delete", "well.txt", "missing", "--yes").code == 1, "all names or none"
-    assert door("delete", "well", "--yes").code == 1, "a part of a name, and nobody looks on"
+    assert door("delete", "wel", "--yes").code == 1, "a part of a name, and nobody looks on"
     assert len(door("list", "--json").json["documents"]) == 2
     assert "deleted A Light at Sea" in door("delete", "light at", said="y\n").out
     assert door("delete", "well.txt", "--yes").code == 0

@@ -10,7 +10,7 @@ import pytest
 
 from app.library import Library
 from serving.backends.vllm import Vllm
-from serving.errors import ContextOverflow, ModelNotFound, ModelUnavailable
+from serving.errors import BadOption, BadReply, ContextOverflow, ModelNotFound, ModelUnavailable
 from serving.model import LanguageModel, Message
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -101,6 +101,14 @@ def test_closing_the_stream_ends_the_work(model):
 def test_a_prompt_past_the_window_harms_no_other(model):
     with pytest.raises(ContextOverflow, match="the window is 2,048"):
         model.complete([Message("user", STORY * 4)], max_tokens=8)
+    assert model.complete(ASK, max_tokens=2).usage.completion_tokens == 2
+
+
+def test_a_request_that_cannot_be_is_refused_and_harms_no_other(model):
+    with pytest.raises(BadReply, match="refuses"):
+        model.complete(ASK, max_tokens=4, temperature=0.5, stop=[""])
+    with pytest.raises(BadOption, match="no JSON schema"):
+        model.complete(ASK, max_tokens=4, schema={"type": "nothing"})
     assert model.complete(ASK, max_tokens=2).usage.completion_tokens == 2
 
 

@@ -1,72 +1,104 @@
 """What is known of each KV block: the bounds of its keys, kept up as keys are written."""
 
+import math
+
 import torch
 from torch import Tensor
 
+from serving.bound_loops import COMPILED, taking_in
+
 
 class Room:
-    """Memory for the bounds that one layer after the other looks at in a step of the engine.
+    """Memory for the bounds that one layer after the other looks at, step after step.
 
-    Fresh memory for each layer costs more than filling it.
+    Fresh memory for each costs several times what is done with it.
     """
 
     def __init__(self) -> None:
         """Empty; it grows as is asked."""
-        self._kept: dict[tuple[int, ...], Tensor] = {}
+        self._kept = torch.empty(0)
 
     def of(self, *shape: int) -> Tensor:
-        """float32 of that shape, of any content, the same memory each time."""
-        if shape not in self._kept:
-            self._kept[shape] = torch.empty(shape)
-        return self._kept[shape]
+        """float32 of that shape, of any content, in the same memory each time."""
+        size = math.prod(shape)
+        if len(self._kept) < size:
+            self._kept = torch.empty(size)
+        return self._kept[:size].view(shape)
 
 
 class BlockBounds:
-    """Elementwise minima and maxima of the keys in each block of one layer.
+    """Elementwise minima and maxima of the keys in each part of each block of one layer.
 
-    They are kept by *physical* block and begin anew when a block's first slot is written. So what
-    the engine does with its blocks (sharing a prefix, preemption, giving a block to another
+    A block is bounded in several parts, as what holds for 16 keys says much more of them than what
+    holds for 128. They are kept by *physical* block and begin anew when its first slot is written.
+    So what the engine does with its blocks (sharing a prefix, preemption, giving a block to another
     sequence) needs nothing more here.
 
     Attributes:
-        key_min: float32 [num_blocks, num_kv_heads, head_dim].
-        key_max: Same shape.
+        part: Tokens of a part; it divides the block size.
+        key_min: float32 [num_blocks, num_kv_heads, parts of a block, head_dim]; infinity where
+            nothing was written since the block began.
+        key_max: Same shape, minus infinity.
+        compiled: Whether compiled loops fill and read them where they are.
     """
 
-    def __init__(self, num_blocks: int, num_kv_heads: int, head_dim: int) -> None:
-        self.key_min = torch.zeros(num_blocks, num_kv_heads, head_dim)
-        self.key_max = torch.zeros(num_blocks, num_kv_heads, head_dim)
+    def __init__(
+        self, num_blocks: int, num_kv_heads: int, head_dim: int, *, block_size: int, part: int
+    ) -> None:
+        """No keys yet.
 
-    def write(self, keys: Tensor, slots: Tensor, block_size: int) -> None:
+        Args:
+            num_blocks: Of the whole cache.
+            num_kv_heads: Of this process.
+            head_dim: Of keys.
+            block_size: Tokens of a block.
+            part: Tokens of a part, at most; the largest that divides the block size is taken.
+        """
+        self.part = math.gcd(block_size, part)
+        self._parts = block_size // self.part
+        shape = (num_blocks, num_kv_heads, self._parts, head_dim)
+        self.key_min, self.key_max = torch.zeros(shape), torch.zeros(shape)
+        self.compiled = COMPILED and self.key_min.device.type == "cpu"
+
+    def write(self, keys: Tensor, slots: Tensor) -> None:
         """Takes in keys as they are written.
 
         Args:
             keys: [num_tokens, num_kv_heads, head_dim], of any float type.
             slots: Where each goes: physical block times block size plus place in it, int64
                 [num_tokens]; below 0 is padding.
-            block_size: Tokens of a block.
         """
         keys = keys.float()
+        if self.compiled:
+            bounds = self.key_min.numpy(), self.key_max.numpy()
+            taking_in()(keys.numpy(), slots.numpy(), *bounds, self.part)
+            return
         if bool((slots < 0).any()):
             keys, slots = keys[slots >= 0], slots[slots >= 0]
-        blocks = slots // block_size
-        places = slots - blocks * block_size
-        if len(keys) < block_size and len(set(blocks.tolist())) == len(keys):
-            self._one_each(keys, blocks, first=(places == 0).view(-1, 1, 1))
+        parts = slots // self.part
+        first = parts * self.part == slots
+        blocks = parts // self._parts
+        begun = blocks[first & (blocks * self._parts == parts)]
+        if len(begun):
+            self.key_min[begun], self.key_max[begun] = torch.inf, -torch.inf
+        if len(keys) < self.part and len(set(parts.tolist())) == len(keys):
+            self._one_each(keys, blocks, parts - blocks * self._parts)
             return
-        begun = blocks[places == 0]
-        self.key_min[begun], self.key_max[begun] = torch.inf, -torch.inf
-        whole = _whole(slots, block_size)
+        whole = _whole(slots, self.part)
         if whole:
-            parts = keys[:whole].unflatten(0, (-1, block_size))
-            self.key_min[blocks[:whole:block_size]] = parts.amin(1)
-            self.key_max[blocks[:whole:block_size]] = parts.amax(1)
-        rest = blocks[whole:].view(-1, 1, 1).expand_as(keys[whole:])
-        self.key_min.scatter_reduce_(0, rest, keys[whole:], "amin")
-        self.key_max.scatter_reduce_(0, rest, keys[whole:], "amax")
+            filled = keys[:whole].unflatten(0, (-1, self.part))
+            at = blocks[: whole : self.part], (parts - blocks * self._parts)[: whole : self.part]
+            self.key_min[at[0], :, at[1]] = filled.amin(1)
+            self.key_max[at[0], :, at[1]] = filled.amax(1)
+        _, heads, _, dim = self.key_min.shape
+        rows = blocks[whole:].unsqueeze(1) * heads + torch.arange(heads)
+        rows = rows * self._parts + (parts - blocks * self._parts)[whole:].unsqueeze(1)
+        rest = rows.view(-1, 1).expand(-1, dim)
+        self.key_min.view(-1, dim).scatter_reduce_(0, rest, keys[whole:].flatten(0, 1), "amin")
+        self.key_max.view(-1, dim).scatter_reduce_(0, rest, keys[whole:].flatten(0, 1), "amax")
 
     def of(self, blocks: Tensor, room: Room) -> tuple[Tensor, Tensor]:
-        """The bounds of some blocks, until the next time that the room is used.
+        """The bounds of the parts of some blocks, until the next time that the room is used.
 
         In memory each head's lie together: so scoring them is one matrix product a head, and not a
         copy first (thirty times slower at 32,768 tokens).
@@ -76,29 +108,37 @@ class BlockBounds:
             room: Where they are laid out.
 
         Returns:
-            Minima and maxima, float32 [..., num_blocks, num_kv_heads, head_dim].
+            Minima and maxima, float32 [..., num_blocks * parts of a block, num_kv_heads, head_dim].
         """
-        _, heads, dim = self.key_min.shape
+        _, heads, parts, dim = self.key_min.shape
         flat = (blocks * heads).unsqueeze(-2) + torch.arange(heads).unsqueeze(-1)
-        laid = room.of(2, flat.numel(), dim)
+        laid = room.of(2, flat.numel(), parts * dim)
         for bounds, out in zip((self.key_min, self.key_max), laid, strict=True):
-            torch.index_select(bounds.view(-1, dim), 0, flat.flatten(), out=out)
-        low, high = laid.view(2, *flat.shape, dim).transpose(-3, -2)
+            torch.index_select(bounds.view(-1, parts * dim), 0, flat.flatten(), out=out)
+        shape = (2, *flat.shape[:-1], flat.shape[-1] * parts, dim)
+        low, high = laid.view(shape).transpose(-3, -2)
         return low, high
 
-    def _one_each(self, keys: Tensor, blocks: Tensor, *, first: Tensor) -> None:
-        """One key a block, as while decoding: no scattering."""
+    def of_whole(self, blocks: Tensor, room: Room) -> tuple[Tensor, Tensor]:
+        """As ``of``, of whole blocks: [..., num_blocks, num_kv_heads, head_dim]."""
+        low, high = (each.transpose(-3, -2) for each in self.of(blocks, room))
+        parts = (-1, self._parts)
+        low, high = low.unflatten(-2, parts).amin(-2), high.unflatten(-2, parts).amax(-2)
+        return low.transpose(-3, -2), high.transpose(-3, -2)
+
+    def _one_each(self, keys: Tensor, blocks: Tensor, places: Tensor) -> None:
+        """One key a part, as while decoding: no scattering."""
         for bounds, of in ((self.key_min, torch.minimum), (self.key_max, torch.maximum)):
-            bounds[blocks] = torch.where(first, keys, of(bounds[blocks], keys))
+            bounds[blocks, :, places] = of(bounds[blocks, :, places], keys)
 
 
-def _whole(slots: Tensor, block_size: int) -> int:
-    """How many tokens at the beginning fill whole blocks, one block after the other."""
-    most = len(slots) // block_size * block_size
+def _whole(slots: Tensor, part: int) -> int:
+    """How many tokens at the beginning fill whole parts, one part after the other."""
+    most = len(slots) // part * part
     if not most:
         return 0
-    lines = slots[:most].view(-1, block_size)
-    straight = (lines == lines[:, :1] + torch.arange(block_size)).all(1)
-    good = straight & (lines[:, 0] % block_size == 0)
+    lines = slots[:most].view(-1, part)
+    straight = (lines == lines[:, :1] + torch.arange(part)).all(1)
+    good = straight & (lines[:, 0] % part == 0)
     ends = (~good).nonzero()
-    return int(ends[0]) * block_size if len(ends) else most
+    return int(ends[0]) * part if len(ends) else most

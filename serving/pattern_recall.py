@@ -40,8 +40,8 @@ def recall(selector: PrefillSelector, q: Tensor, keys: Tensor) -> Tensor:
     """
     tokens, heads, _ = keys.shape
     num_blocks = -(-tokens // BLOCK_SIZE)
-    bounds = BlockBounds(num_blocks, heads, keys.shape[2])
-    bounds.write(keys, torch.arange(tokens), BLOCK_SIZE)
+    bounds = BlockBounds(num_blocks, heads, keys.shape[2], block_size=BLOCK_SIZE, part=BLOCK_SIZE)
+    bounds.write(keys, torch.arange(tokens))
     table = torch.arange(num_blocks, dtype=torch.int32).unsqueeze(0)
     shares: list[list[Tensor]] = [[] for _ in range(heads)]
     for start in range(0, tokens, _CHUNK):

@@ -14,6 +14,8 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from serving.seen_keys import SeenKeys
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -35,19 +37,13 @@ class DecodeSelector(Protocol):
     budget: int
     reuse: int
 
-    def select(
-        self, *, q: Tensor, key_min: Tensor, key_max: Tensor, num_blocks: Tensor, block_size: int
-    ) -> Selection:
+    def select(self, *, q: Tensor, keys: SeenKeys) -> Selection:
         """Blocks that each head reads, the first and the newest among them.
 
         Args:
             q: Queries times the softmax scale, float32 [num_requests, num_kv_heads, group_size,
                 head_dim].
-            key_min: Elementwise lower bound of the keys of each block, float32 [num_requests,
-                max_blocks, num_kv_heads, head_dim]; past a sequence's end of any value.
-            key_max: Upper bound, same shape.
-            num_blocks: Blocks of each sequence, int64 [num_requests].
-            block_size: Tokens of a block.
+            keys: What is known of the keys of each sequence.
         """
         ...
 
@@ -103,6 +99,22 @@ def upper_bound(q: Tensor, key_min: Tensor, key_max: Tensor) -> Tensor:
     """
     high, low = key_max.transpose(1, 2), key_min.transpose(1, 2)
     return q.clamp(min=0) @ high.transpose(2, 3) + q.clamp(max=0) @ low.transpose(2, 3)
+
+
+def estimated_shares(q: Tensor, keys: SeenKeys, *, tightness: float) -> Tensor:
+    """The share of the attention that each block seems to have, of a group's heads the mean.
+
+    Args:
+        q: As for ``DecodeSelector``.
+        keys: Likewise; a part of a block counts as one key.
+        tightness: Where between the middle of its bounds (0) and the most that is possible (1) it
+            scores.
+
+    Returns:
+        float32 [num_requests, num_kv_heads, max_blocks]; 0 past a sequence's end.
+    """
+    shares = keys.scores(q, tightness).softmax(-1).mean(2)
+    return shares.unflatten(-1, (-1, keys.parts)).sum(-1)
 
 
 def always(num_blocks: Tensor, most: int, *, first: int, newest: int) -> Tensor:

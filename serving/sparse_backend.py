@@ -18,6 +18,7 @@ from vllm.v1.attention.backends.cpu_attn import (
     CPUAttentionMetadata,
 )
 
+from serving.bound_loops import COMPILED, scoring, taking_in
 from serving.sparse_layer import SparseLayer, say_once, shared_step
 from serving.sparse_plan import Rows
 from serving.sparse_plugin import wanted
@@ -59,6 +60,9 @@ class SparseImpl(CPUAttentionBackendImpl):  # type: ignore[misc]
                 self.kv_cache_dtype,
             )
             return
+        if COMPILED:
+            scoring()
+            taking_in()
         self.sparse = SparseLayer(
             wanted(),
             num_kv_heads=self.num_kv_heads,

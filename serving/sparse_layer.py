@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from serving.block_bounds import BlockBounds
+from serving.block_bounds import BlockBounds, Room
 from serving.prefill_plan import Segments, cut, prefill_rows
 from serving.selection import DecodeSelector, PerLayer, PrefillSelector, layer_number
 from serving.sparse_plan import (
@@ -25,6 +25,8 @@ from serving.sparse_plan import (
 from serving.sparse_plugin import Attention
 
 log = logging.getLogger(__name__)
+
+_room = Room()  # of this process, whose layers run one after the other
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ def step_of(
         seq_lens=seq_lens.tolist(),
         block_table=block_table[:count],
         block_size=block_size,
+        room=_room,
     )
     return Step(batch, block_table[:count].gather(1, newest).squeeze(1).tolist())
 
@@ -118,11 +121,21 @@ class SparseLayer:
         self._shape = (num_kv_heads, group_size, head_dim)
         self._scale = scale
         self._bounds: BlockBounds | None = None
+        self._part: int | None = None
         self.tokens_read = self.tokens_there = 0
         self.use(attention)
 
     def use(self, attention: Attention) -> None:
-        """Takes other selectors from the next step on."""
+        """Takes other selectors from the next step on.
+
+        Raises:
+            ValueError: they look at other parts of blocks than those whose bounds are kept.
+        """
+        part: int | None = getattr(attention.decode, "part", None)
+        if part not in (None, self._part):
+            if self._bounds is not None:
+                raise ValueError(f"keys are bounded {self._part} by {self._part}, not {part}")
+            self._part = part
         self._attention = attention
         self._prefill: PrefillSelector | PerLayer | None = attention.prefill
         self._kept: _Kept | None = None
@@ -138,9 +151,11 @@ class SparseLayer:
         """
         if self._bounds is None or self._bounds.key_min.shape[0] != num_blocks:
             heads, _, dim = self._shape
-            self._bounds = BlockBounds(num_blocks, heads, dim)
+            self._bounds = BlockBounds(
+                num_blocks, heads, dim, block_size=block_size, part=self._part or block_size
+            )
         count = min(len(keys), len(slots))
-        self._bounds.write(keys[:count], slots[:count], block_size)
+        self._bounds.write(keys[:count], slots[:count])
 
     def rows(self, layer_name: str, query: Tensor, step: Step) -> Rows | None:
         """What the kernel is to read; None for everything.

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from serving.block_bounds import BlockBounds, Room
+from serving.seen_keys import SeenKeys
 from serving.selection import DecodeSelector, Selection
 
 
@@ -55,7 +56,7 @@ class Batch:
         seq_lens: Tokens of each request, new ones included.
         block_table: Physical blocks, int32 [num_requests, most_blocks].
         block_size: Tokens of a block.
-        room: Memory that its layers use one after the other.
+        room: Memory for what is looked at, used by one layer after the other.
     """
 
     query_starts: Sequence[int]
@@ -110,16 +111,15 @@ def select_decode(
         q: Queries times the softmax scale, [num_requests, num_kv_heads, group_size, head_dim].
         bounds: Of the layer.
     """
-    num_blocks = -(-torch.tensor(batch.seq_lens) // batch.block_size)
-    physical = batch.block_table[: len(batch.seq_lens), : int(num_blocks.max())].long()
-    key_min, key_max = bounds.of(physical, batch.room)
-    return selector.select(
-        q=q.float(),
-        key_min=key_min,
-        key_max=key_max,
-        num_blocks=num_blocks,
-        block_size=batch.block_size,
+    most = -(-max(batch.seq_lens) // batch.block_size)
+    keys = SeenKeys(
+        bounds,
+        batch.block_table[: len(batch.seq_lens), :most],
+        torch.tensor(batch.seq_lens),
+        batch.block_size,
+        batch.room,
     )
+    return selector.select(q=q.float(), keys=keys)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:

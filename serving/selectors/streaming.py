@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
+from serving.seen_keys import SeenKeys
 from serving.selection import Selection, always, blocks_of, chosen_blocks
 
 __all__ = ["Streaming"]
@@ -25,17 +26,15 @@ class Streaming:
     first: int = 64
     reuse: int = 8
 
-    def select(
-        self, *, q: Tensor, key_min: Tensor, key_max: Tensor, num_blocks: Tensor, block_size: int
-    ) -> Selection:
+    def select(self, *, q: Tensor, keys: SeenKeys) -> Selection:
         """The same blocks for all heads.
 
         Raises:
             ValueError: the budget is used up by the beginning.
         """
-        first = blocks_of(self.first, block_size)
-        newest = blocks_of(self.budget, block_size) - first
+        first = blocks_of(self.first, keys.block_size)
+        newest = blocks_of(self.budget, keys.block_size) - first
         if newest < 1:
             raise ValueError(f"a budget of {self.budget} tokens leaves nothing after {self.first}")
-        kept = always(num_blocks, key_min.shape[1], first=first, newest=newest)
+        kept = always(keys.num_blocks, keys.blocks.shape[1], first=first, newest=newest)
         return chosen_blocks(kept.expand(-1, q.shape[1], -1))

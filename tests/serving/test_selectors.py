@@ -7,11 +7,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch; make test-vllm")
 
-from serving.block_bounds import BlockBounds  # noqa: E402
+from serving.block_bounds import BlockBounds, Room  # noqa: E402
+from serving.bound_loops import COMPILED  # noqa: E402
 from serving.errors import UnknownName  # noqa: E402
 from serving.plugins import make, names  # noqa: E402
 from serving.prefill_plan import cut, prefill_rows  # noqa: E402
-from serving.selection import top_blocks, upper_bound  # noqa: E402
+from serving.seen_keys import SeenKeys  # noqa: E402
+from serving.selection import estimated_shares, top_blocks, upper_bound  # noqa: E402
 from serving.sparse_layer import SparseLayer, Step  # noqa: E402
 from serving.sparse_plan import (  # noqa: E402
     Batch,
@@ -36,11 +38,11 @@ FIRST = {"minference": ",first=4"}
 class Cache:
     """A paged cache of one layer, its bounds, and the keys and values as they came."""
 
-    def __init__(self, num_blocks=64, seed=0):
+    def __init__(self, num_blocks=64, seed=0, part=2):
         self.random = torch.Generator().manual_seed(seed)
         self.keys = torch.full((num_blocks, HEADS, BLOCK, DIM), torch.nan)
         self.values = torch.full_like(self.keys, torch.nan)
-        self.bounds = BlockBounds(num_blocks, HEADS, DIM)
+        self.bounds = BlockBounds(num_blocks, HEADS, DIM, block_size=BLOCK, part=part)
         self.free = torch.randperm(num_blocks, generator=self.random).tolist()
         self.tables, self.plain = [], []
 
@@ -62,7 +64,7 @@ class Cache:
         keys, values = self.plain[number]
         places = torch.arange(start, end)
         slots = torch.tensor(self.tables[number])[places // BLOCK] * BLOCK + places % BLOCK
-        self.bounds.write(keys[start:end], slots, BLOCK)
+        self.bounds.write(keys[start:end], slots)
         for place, slot in zip(places.tolist(), slots.tolist(), strict=True):
             self.keys[slot // BLOCK, :, slot % BLOCK] = keys[place]
             self.values[slot // BLOCK, :, slot % BLOCK] = values[place]
@@ -257,22 +259,64 @@ def test_twilight_reads_few_blocks_where_one_key_has_it_all_and_many_where_all_a
     assert int(selection.counts[1].min()) >= 80
 
 
-def test_bounds_hold_no_key_and_are_tight():
-    cache = Cache()
+def test_bounds_hold_every_key_and_are_tight():
+    cache = Cache()  # two keys a part
     cache.add(30)
-    for place in range(30):
-        block = cache.tables[0][place // BLOCK]
-        key = cache.plain[0][0][place]
-        assert (key >= cache.bounds.key_min[block] - 1e-6).all()
-        assert (key <= cache.bounds.key_max[block] + 1e-6).all()
-    block = cache.tables[0][3]
-    part = cache.plain[0][0][12:16]
-    torch.testing.assert_close(cache.bounds.key_min[block], part.amin(0))
-    torch.testing.assert_close(cache.bounds.key_max[block], part.amax(0))
+    keys, _ = cache.plain[0]
+    low, high = cache.bounds.of(torch.tensor(cache.tables[0]), Room())
+    for part in range(15):
+        pair = keys[2 * part : 2 * part + 2]
+        torch.testing.assert_close(low[part], pair.amin(0))
+        torch.testing.assert_close(high[part], pair.amax(0))
+    low, high = cache.bounds.of_whole(torch.tensor(cache.tables[0]), Room())
+    torch.testing.assert_close(low[3], keys[12:16].amin(0))
+    torch.testing.assert_close(high[3], keys[12:16].amax(0))
+    torch.testing.assert_close(low[7], keys[28:].amin(0))  # half of it was never written
     q = cache.draw(1, HEADS, GROUP, DIM)
-    bound = upper_bound(q, *(b[block].view(1, 1, HEADS, DIM) for b in _sides(cache.bounds)))
-    real = torch.einsum("hgd,thd->hgt", q[0], part).amax(-1)
+    bound = upper_bound(q, low[3:4].unsqueeze(0), high[3:4].unsqueeze(0))
+    real = torch.einsum("hgd,thd->hgt", q[0], keys[12:16]).amax(-1)
     assert (bound[0, :, :, 0] >= real - 1e-5).all()
+
+
+@pytest.mark.parametrize("compiled", [False, COMPILED])
+def test_shares_are_those_of_keys_between_the_middle_and_the_bound_of_each_part(compiled):
+    cache = Cache()
+    cache.add(23)
+    keys, _ = cache.plain[0]
+    q = cache.draw(1, HEADS, GROUP, DIM)
+    table, lengths = torch.tensor([cache.tables[0]]), torch.tensor([23])
+    cache.bounds.compiled = compiled
+    seen = SeenKeys(cache.bounds, table, lengths, BLOCK)
+    shares = estimated_shares(q, seen, tightness=0.25)
+    wanted = torch.zeros(HEADS, 6)
+    for head in range(HEADS):
+        for i in range(GROUP):
+            scores = []
+            for first in range(0, 23, 2):
+                part = keys[first : min(first + 2, 23), head]
+                middle = (part.amin(0) + part.amax(0)) / 2
+                most = torch.where(q[0, head, i] > 0, part.amax(0), part.amin(0))
+                scores.append(q[0, head, i] @ (middle + 0.25 * (most - middle)))
+            each = torch.stack(scores).softmax(-1)
+            wanted[head] += torch.stack([each[2 * b : 2 * b + 2].sum() for b in range(6)]) / GROUP
+    torch.testing.assert_close(shares[0], wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_a_key_between_others_unlike_it_is_found_by_the_bounds_of_parts_only():
+    """Keys that point all ways make the bounds of a block wide, and what they say little."""
+    keys = torch.zeros(200, HEADS, DIM)
+    sides = torch.tensor([1.0, -1.0]).repeat(DIM // 2)
+    keys[::4], keys[1::4] = 2 * sides, -2 * sides  # every block may hold anything
+    keys[82] = 1.5  # one key answers the query
+    found = []
+    for part in (4, 1):
+        cache = Cache(128, part=part)
+        cache.add(200, keys=keys.clone())
+        batch = cache.batch([1])
+        selector = make("serving.selectors", f"quest:budget=16,newest=4,part={part},tightness=1")
+        selection = select_decode(selector, batch, torch.ones(1, HEADS, GROUP, DIM), cache.bounds)
+        found.append(82 // BLOCK in selection.blocks[0, 0].tolist())
+    assert found == [False, True]
 
 
 def _sides(bounds):
@@ -280,8 +324,10 @@ def _sides(bounds):
 
 
 @pytest.mark.parametrize("steps", [(30,), (1,) * 30, (5, 1, 1, 4, 8, 11), (4, 4, 22), (29, 1)])
-def test_bounds_are_the_same_however_the_keys_come(steps):
+@pytest.mark.parametrize("compiled", [False, COMPILED])
+def test_bounds_are_the_same_however_the_keys_come(steps, compiled):
     cache, whole = Cache(seed=3), Cache(seed=3)
+    cache.bounds.compiled = compiled
     whole.add(30)
     keys, _ = whole.plain[0]
     cache.tables, start = [whole.tables[0]], 0
@@ -290,7 +336,7 @@ def test_bounds_are_the_same_however_the_keys_come(steps):
         slots = torch.tensor(cache.tables[0])[places // BLOCK] * BLOCK + places % BLOCK
         padded = torch.cat([slots, torch.full((2,), -1)])  # an engine pads
         more = torch.cat([keys[start : start + count], torch.full((2, HEADS, DIM), 99.0)])
-        cache.bounds.write(more, padded, BLOCK)
+        cache.bounds.write(more, padded)
         start += count
     for one, other in zip(_sides(cache.bounds), _sides(whole.bounds), strict=True):
         torch.testing.assert_close(one[whole.tables[0]], other[whole.tables[0]])
@@ -303,7 +349,7 @@ def test_a_block_given_to_another_sequence_forgets_its_keys():
     number = cache.add(12)
     used = [b for b in cache.tables[number] if b in cache.tables[0]]
     assert used
-    assert float(cache.bounds.key_max[used].max()) < 10
+    assert float(cache.bounds.of_whole(torch.tensor(used), Room())[1].max()) < 10
 
 
 def test_a_shared_prefix_is_known_without_being_computed_again():

@@ -98,6 +98,13 @@ def test_a_layer_that_the_head_patterns_do_not_name_stays_dense_and_says_so(tmp_
     assert Engine(spec.replace("heads.json", "six.json")).prefilled is not None
 
 
+def test_selectors_that_look_at_other_parts_cannot_take_over_from_keys_that_are_known():
+    engine = Engine("quest:budget=24,newest=4,part=2;from_tokens=0")
+    engine.layer.use(parse("twilight:budget=24,newest=4,part=2"))
+    with pytest.raises(ValueError, match="bounded 2 by 2, not 4"):
+        engine.layer.use(parse("quest:budget=24,newest=4,part=4"))
+
+
 def test_rows_bring_each_query_back_to_its_place():
     rows = Engine("critiprefill:budget=24,segment=16").prefilled
     places = rows.places.tolist()

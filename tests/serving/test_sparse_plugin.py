@@ -20,7 +20,7 @@ def test_one_selector_for_each_phase_and_what_is_dense():
     ("spec", "error", "said"),
     [
         ("magic", UnknownName, "known: critiprefill"),
-        ("quest:budgt=4", UnknownName, "known: budget, newest, reuse"),
+        ("quest:budgt=4", UnknownName, "known: budget, newest, part, reuse"),
         ("quest:budget=many", BadOption, "quest:budget cannot be 'many'"),
         ("quest:budget=0", BadOption, "at least 1 token"),
         ("quest;hip", BadOption, "two selectors for decode"),

@@ -39,6 +39,7 @@ class BlockBounds:
         key_min: float32 [num_blocks, num_kv_heads, parts of a block, head_dim]; infinity where
             nothing was written since the block began.
         key_max: Same shape, minus infinity.
+        whole: The bounds of whole blocks, kept likewise.
         compiled: Whether compiled loops fill and read them where they are.
     """
 
@@ -59,6 +60,11 @@ class BlockBounds:
         shape = (num_blocks, num_kv_heads, self._parts, head_dim)
         self.key_min, self.key_max = torch.zeros(shape), torch.zeros(shape)
         self.compiled = COMPILED and self.key_min.device.type == "cpu"
+        self.whole = self
+        if self._parts > 1:
+            self.whole = BlockBounds(
+                num_blocks, num_kv_heads, head_dim, block_size=block_size, part=block_size
+            )
 
     def write(self, keys: Tensor, slots: Tensor) -> None:
         """Takes in keys as they are written.
@@ -69,6 +75,8 @@ class BlockBounds:
                 [num_tokens]; below 0 is padding.
         """
         keys = keys.float()
+        if self.whole is not self:
+            self.whole.write(keys, slots)
         if self.compiled:
             bounds = self.key_min.numpy(), self.key_max.numpy()
             taking_in()(keys.numpy(), slots.numpy(), *bounds, self.part)
@@ -104,27 +112,19 @@ class BlockBounds:
         copy first (thirty times slower at 32,768 tokens).
 
         Args:
-            blocks: Physical blocks, int64 [..., num_blocks].
+            blocks: Physical blocks of each head, int64 [..., num_kv_heads, num_blocks].
             room: Where they are laid out.
 
         Returns:
-            Minima and maxima, float32 [..., num_blocks * parts of a block, num_kv_heads, head_dim].
+            Minima and maxima, float32 [..., num_kv_heads, num_blocks * parts of a block, head_dim].
         """
         _, heads, parts, dim = self.key_min.shape
-        flat = (blocks * heads).unsqueeze(-2) + torch.arange(heads).unsqueeze(-1)
+        flat = blocks * heads + torch.arange(heads).unsqueeze(-1)
         laid = room.of(2, flat.numel(), parts * dim)
         for bounds, out in zip((self.key_min, self.key_max), laid, strict=True):
             torch.index_select(bounds.view(-1, parts * dim), 0, flat.flatten(), out=out)
-        shape = (2, *flat.shape[:-1], flat.shape[-1] * parts, dim)
-        low, high = laid.view(shape).transpose(-3, -2)
+        low, high = laid.view(2, *flat.shape[:-1], flat.shape[-1] * parts, dim)
         return low, high
-
-    def of_whole(self, blocks: Tensor, room: Room) -> tuple[Tensor, Tensor]:
-        """As ``of``, of whole blocks: [..., num_blocks, num_kv_heads, head_dim]."""
-        low, high = (each.transpose(-3, -2) for each in self.of(blocks, room))
-        parts = (-1, self._parts)
-        low, high = low.unflatten(-2, parts).amin(-2), high.unflatten(-2, parts).amax(-2)
-        return low.transpose(-3, -2), high.transpose(-3, -2)
 
     def _one_each(self, keys: Tensor, blocks: Tensor, places: Tensor) -> None:
         """One key a part, as while decoding: no scattering."""

@@ -17,8 +17,8 @@ _BOUNDS = "float32[:, :, :, ::1]"
 @cache
 def scoring() -> Any:
     """The compiled ``_score``; compiling takes a second, so a backend asks for it at its start."""
-    arrays = f"{_BOUNDS}, {_BOUNDS}, {_BOUNDS}, {_BOUNDS}, int32[:, ::1], int64[::1], {_BOUNDS}"
-    return _njit(f"void({arrays}, int64)", _score)
+    asked, blocks = f"{_BOUNDS}, {_BOUNDS}, {_BOUNDS}, {_BOUNDS}", "int64[:, :, ::1]"
+    return _njit(f"void({asked}, {blocks}, {blocks}, int64[::1], {_BOUNDS}, int64)", _score)
 
 
 @cache
@@ -39,6 +39,7 @@ def _score(
     key_max: Any,
     key_min: Any,
     blocks: Any,
+    places: Any,
     seq_lens: Any,
     found: Any,
     part: int,
@@ -50,26 +51,28 @@ def _score(
         low: Minima likewise.
         key_max: As in ``BlockBounds``.
         key_min: Likewise.
-        blocks: Physical blocks, [num_requests, max_blocks].
+        blocks: Physical blocks, [num_requests, num_kv_heads, num_blocks].
+        places: Which blocks of the sequence they are, same shape.
         seq_lens: Tokens, [num_requests].
-        found: What is filled, [num_requests, num_kv_heads, group_size, max_blocks * parts].
+        found: What is filled, [num_requests, num_kv_heads, group_size, num_blocks * parts].
         part: Tokens of a part.
     """
     requests, heads, group, dim = high.shape
     parts = key_max.shape[2]
     for request in range(requests):
         count = (seq_lens[request] + part - 1) // part
-        for place in range((count + parts - 1) // parts):
-            block = blocks[request, place]
-            for head in range(heads):
-                for number in range(min(parts, count - place * parts)):
+        for head in range(heads):
+            for rank in range(blocks.shape[2]):
+                block = blocks[request, head, rank]
+                known = min(parts, count - places[request, head, rank] * parts)
+                for number in range(known):
                     top, bottom = key_max[block, head, number], key_min[block, head, number]
                     for query in range(group):
                         above, below = high[request, head, query], low[request, head, query]
                         total = high.dtype.type(0)
                         for i in range(dim):
                             total += top[i] * above[i] + bottom[i] * below[i]
-                        found[request, head, query, place * parts + number] = total
+                        found[request, head, query, rank * parts + number] = total
 
 
 def _take_in(keys: Any, slots: Any, key_min: Any, key_max: Any, part: int) -> None:

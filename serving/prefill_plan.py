@@ -124,11 +124,11 @@ def _before(
     step = max(selector.segment // selector.samples, 1)
     some = torch.arange(0, selector.segment, step)
     wanted = (starts[empty:] - starts[0]).unsqueeze(1) + some
-    key_min, key_max = bounds.of_whole(table[: int(own[-1])], batch.room)
+    key_min, key_max = bounds.whole.of(table[: int(own[-1])].expand(heads, -1), batch.room)
     found = selector.select(
         q=q[wanted.clamp(max=q.shape[0] - 1)].float() * scale,
-        key_min=key_min,
-        key_max=key_max,
+        key_min=key_min.transpose(0, 1),
+        key_max=key_max.transpose(0, 1),
         num_blocks=own[empty:],
         block_size=batch.block_size,
     )

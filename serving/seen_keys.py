@@ -1,6 +1,6 @@
 """What a decode selector sees of the keys of some sequences, and how it scores them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -29,54 +29,56 @@ class SeenKeys:
     room: Room = field(default_factory=Room)
 
     @property
+    def whole(self) -> "SeenKeys":
+        """The same sequences, known by the bounds of whole blocks only."""
+        return replace(self, bounds=self.bounds.whole)
+
+    @property
     def num_blocks(self) -> Tensor:
         """Blocks of each sequence, int64 [num_requests]."""
         return -(-self.seq_lens // self.block_size)
 
     @property
+    def part(self) -> int:
+        """Tokens of a part of a block, each of which has bounds of its own."""
+        return self.bounds.part
+
+    @property
     def parts(self) -> int:
-        """Parts of a block, each of which has bounds of its own."""
-        return self.block_size // self.bounds.part
+        """Parts of a block."""
+        return self.block_size // self.part
 
-    def past(self) -> Tensor:
-        """Which parts lie past a sequence's end, bool [num_requests, max_blocks * parts]."""
-        device = self.seq_lens.device
-        starts = torch.arange(self.blocks.shape[1] * self.parts, device=device) * self.bounds.part
-        return starts >= self.seq_lens.view(-1, 1)
-
-    def laid_out(self) -> tuple[Tensor, Tensor]:
-        """Minima and maxima of all parts in order, until the room is used again.
-
-        Returns:
-            float32 [num_requests, max_blocks * parts, num_kv_heads, head_dim] each; past a
-            sequence's end of any value, infinity among them.
-        """
-        return self.bounds.of(self.blocks.long(), self.room)
-
-    def scores(self, q: Tensor, tightness: float = 1.0) -> Tensor:
+    def scores(self, q: Tensor, tightness: float = 1.0, *, among: Tensor | None = None) -> Tensor:
         """What a query would score on a key of each part.
 
         Args:
             q: float32 [num_requests, num_kv_heads, group_size, head_dim].
             tightness: Where between the middle of a part's bounds (0) and the most that a key
                 within them can score (1; Quest, arXiv:2406.10774) the key lies.
+            among: The blocks in question, by their place in the sequence, int64 [num_requests,
+                num_kv_heads, num_blocks]; all where not given.
 
         Returns:
-            float32 [num_requests, num_kv_heads, group_size, max_blocks * parts], minus infinity
+            float32 [num_requests, num_kv_heads, group_size, num_blocks * parts], minus infinity
             past a sequence's end.
         """
+        requests, heads = q.shape[:2]
+        if among is None:
+            among = torch.arange(self.blocks.shape[1]).expand(requests, heads, -1)
         more, less = (1 + tightness) / 2, (1 - tightness) / 2
         up, down = q.clamp(min=0), q.clamp(max=0)
         high, low = more * up + less * down, more * down + less * up
-        if not self.bounds.compiled:
-            key_min, key_max = self.laid_out()
-            found = high @ key_max.transpose(1, 2).mT + low @ key_min.transpose(1, 2).mT
-            return found.masked_fill(self.past()[:, None, None], -torch.inf)
-        width = self.blocks.shape[1] * self.parts
-        found = torch.full((*q.shape[:-1], width), -torch.inf)
-        scoring()(
-            *(each.numpy() for each in (high, low, self.bounds.key_max, self.bounds.key_min)),
-            *(each.numpy() for each in (self.blocks.int().contiguous(), self.seq_lens, found)),
-            self.bounds.part,
-        )
-        return found
+        physical = self.blocks.long().unsqueeze(1).expand(-1, heads, -1).gather(2, among)
+        if self.bounds.compiled:
+            found = torch.full((*q.shape[:-1], among.shape[-1] * self.parts), -torch.inf)
+            tensors = (high, low, self.bounds.key_max, self.bounds.key_min, physical)
+            places = among.contiguous()
+            scoring()(
+                *(each.numpy() for each in (*tensors, places, self.seq_lens, found)), self.part
+            )
+            return found
+        key_min, key_max = self.bounds.of(physical, self.room)
+        found = high @ key_max.mT + low @ key_min.mT
+        starts = among.unsqueeze(-1) * self.block_size + torch.arange(self.parts) * self.part
+        past = starts.flatten(2) >= self.seq_lens.view(-1, 1, 1)
+        return found.masked_fill(past.unsqueeze(2), -torch.inf)

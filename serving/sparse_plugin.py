@@ -83,7 +83,7 @@ def check_options(attention: Attention) -> None:
             always.
     """
     for selector in filter(None, (attention.decode, attention.prefill)):
-        for name in ("segment", "samples", "reuse", "branch", "part"):
+        for name in ("segment", "samples", "reuse", "beam", "part"):
             if getattr(selector, name, 1) < 1:
                 raise BadOption(f"{name} cannot be {getattr(selector, name)}: at least 1 is needed")
         always = max(getattr(selector, "newest", 0), getattr(selector, "first", 0))

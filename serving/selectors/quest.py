@@ -31,9 +31,9 @@ class Quest:
     phase: ClassVar[Literal["decode"]] = "decode"
     budget: int = 1_024
     newest: int = 64
-    part: int = 16
+    part: int = 8
     tightness: float = 0.5
-    reuse: int = 8
+    reuse: int = 4
 
     def select(self, *, q: Tensor, keys: SeenKeys) -> Selection:
         """The blocks of the highest shares."""

@@ -31,9 +31,9 @@ class Twilight:
     top_p: float = 0.95
     budget: int = 4_096
     newest: int = 64
-    part: int = 16
+    part: int = 8
     tightness: float = 0.5
-    reuse: int = 8
+    reuse: int = 4
 
     def select(self, *, q: Tensor, keys: SeenKeys) -> Selection:
         """The smallest set of blocks with that share; of a group's heads the mean counts.

@@ -27,7 +27,7 @@ BLOCK = 4
 HEADS, GROUP, DIM = 2, 3, 8
 DECODE = [n for n in names("serving.selectors") if make("serving.selectors", n).phase == "decode"]
 PREFILL = [n for n in names("serving.selectors") if make("serving.selectors", n).phase == "prefill"]
-ALL = {"quest": "budget=4000", "streaming": "budget=4000", "hip": "budget=4000,branch=3"}
+ALL = {"quest": "budget=4000", "streaming": "budget=4000", "hip": "budget=4000,beam=1"}
 ALL |= {"twilight": "budget=4000,top_p=1", "critiprefill": "budget=4000", "sample": "share=1"}
 ALL |= {"minference": "budget=4000,first=4"}
 
@@ -263,12 +263,12 @@ def test_bounds_hold_every_key_and_are_tight():
     cache = Cache()  # two keys a part
     cache.add(30)
     keys, _ = cache.plain[0]
-    low, high = cache.bounds.of(torch.tensor(cache.tables[0]), Room())
+    low, high = _of(cache.bounds, cache.tables[0])
     for part in range(15):
         pair = keys[2 * part : 2 * part + 2]
         torch.testing.assert_close(low[part], pair.amin(0))
         torch.testing.assert_close(high[part], pair.amax(0))
-    low, high = cache.bounds.of_whole(torch.tensor(cache.tables[0]), Room())
+    low, high = _of(cache.bounds.whole, cache.tables[0])
     torch.testing.assert_close(low[3], keys[12:16].amin(0))
     torch.testing.assert_close(high[3], keys[12:16].amax(0))
     torch.testing.assert_close(low[7], keys[28:].amin(0))  # half of it was never written
@@ -319,6 +319,12 @@ def test_a_key_between_others_unlike_it_is_found_by_the_bounds_of_parts_only():
     assert found == [False, True]
 
 
+def _of(bounds, table):
+    """The bounds of some blocks, [parts, HEADS, DIM] each."""
+    low, high = bounds.of(torch.tensor(table).expand(HEADS, -1), Room())
+    return low.transpose(0, 1), high.transpose(0, 1)
+
+
 def _sides(bounds):
     return bounds.key_min, bounds.key_max
 
@@ -349,7 +355,7 @@ def test_a_block_given_to_another_sequence_forgets_its_keys():
     number = cache.add(12)
     used = [b for b in cache.tables[number] if b in cache.tables[0]]
     assert used
-    assert float(cache.bounds.of_whole(torch.tensor(used), Room())[1].max()) < 10
+    assert float(_of(cache.bounds.whole, used)[1].max()) < 10
 
 
 def test_a_shared_prefix_is_known_without_being_computed_again():

@@ -1,15 +1,18 @@
 """Decode and prefill with sparse attention, beside stock vLLM of the same version.
 
     python bench/sparse_attention.py FOLDER [--tokens 4096,8192] [--batch 1,4] [--threads 1]
+        [--phase decode] [--settings "quest:budget=1024|hip:budget=1024"]
 
 FOLDER is a model that vLLM loads; ``bench/gguf_to_hf.py MODEL FOLDER --layers 6 --positions 40960``
 writes a small one of random weights, which is what lengths past a model's window need: speed does
 not ask for sense. Stock vLLM runs in a process of its own before and after the plug-in's, so that a
 busy machine shows. Reported: seconds to prefill one prompt, and a decode step at each batch size
 (all prompts share a prefix, which the prefix cache holds; the best of three). Beside each: CPU
-seconds, which with one thread are what an idle machine would take, and what attention took of them;
-the share of the tokens that heads have read; how many times as fast as stock that is, in CPU
-seconds; and the bound: if attention took that share of stock's, and the rest what it takes.
+seconds, which with one thread are what an idle machine would take, what attention took of them and
+its share; the share of the tokens that heads have read; how many times as fast as stock that is, in
+CPU seconds (``times``) and by the clock (``times_wall``); and the bound: if attention took that
+share of stock's, and the rest what it takes. With two threads the clock is what counts, on an idle
+machine: a thread that waits for another spends CPU seconds too.
 """
 
 import argparse
@@ -45,6 +48,8 @@ def main() -> None:
     parser.add_argument("--batch", default="1,4")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--dense-layers", type=int, default=0)
+    parser.add_argument("--phase", choices=("prefill", "decode"), help="one of them; default: both")
+    parser.add_argument("--settings", default="", help="separated by |; default: one a selector")
     parser.add_argument("--once", action="store_true", help="stock vLLM before only")
     parser.add_argument("--one", choices=("stock", "plug-in"), help="measure here, print JSON")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
@@ -53,7 +58,8 @@ def main() -> None:
     sizes = [int(each) for each in options.batch.split(",")]
     if options.one:
         measuring = Measuring(options.folder, max(lengths))
-        rows = measuring.all(lengths, sizes, options.dense_layers, options.one == "plug-in")
+        settings = wanted(options, options.one == "plug-in")
+        rows = measuring.all(lengths, sizes, settings, options.dense_layers)
         sys.stdout.write("\n" + json.dumps(rows) + "\n")
         return
     rows = []
@@ -62,7 +68,8 @@ def main() -> None:
             [
                 *(sys.executable, __file__, str(options.folder), "--one", kind),
                 *("--tokens", options.tokens, "--batch", options.batch),
-                *("--dense-layers", str(options.dense_layers)),
+                *("--dense-layers", str(options.dense_layers), "--settings", options.settings),
+                *(("--phase", options.phase) if options.phase else ()),
             ],
             env={
                 **os.environ,
@@ -78,11 +85,30 @@ def main() -> None:
     command = f"python bench/sparse_attention.py FOLDER --tokens {options.tokens}"
     command += f" --batch {options.batch} --threads {options.threads}"
     command += f" --dense-layers {options.dense_layers}" + " --once" * options.once
+    command += f" --phase {options.phase}" if options.phase else ""
+    command += f' --settings "{options.settings}"' if options.settings else ""
     name = f"sparse-attention-{date.today()}-{'-'.join(map(str, lengths))}"
+    name += f"-{options.phase}" if options.phase else ""
     kept = {"command": command, "model": options.folder.name, "rows": rows}
     file = options.out / f"{name}.json"
     file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     file.with_suffix(".md").write_text(table(command, rows), encoding="utf-8")
+
+
+def wanted(options: argparse.Namespace, ours: bool) -> dict[str, list[str]]:
+    """Settings of each phase that is measured; stock vLLM has one."""
+    phases = [options.phase] if options.phase else ["prefill", "decode"]
+    if not ours:
+        return {phase: ["stock"] for phase in phases}
+    if not options.settings:
+        return {phase: list({"prefill": PREFILL, "decode": DECODE}[phase]) for phase in phases}
+    from serving.sparse_plugin import parse
+
+    found: dict[str, list[str]] = {phase: [] for phase in phases}
+    for setting in options.settings.split("|"):
+        phase = "prefill" if parse(setting).prefill else "decode"
+        found.get(phase, []).append(setting)
+    return found
 
 
 class Measuring:
@@ -114,30 +140,31 @@ class Measuring:
         self.llm.collective_rpc(lambda worker: [self._time(each) for each in _impls(worker)])
         self._run([_drawn(64)], 2)  # the first call is slow
 
-    def all(self, lengths: list[int], sizes: list[int], dense_layers: int, ours: bool) -> list:
-        """Rows of all settings: stock's one, or the plug-in's, first those for prompts."""
+    def all(
+        self, lengths: list[int], sizes: list[int], settings: dict, dense_layers: int
+    ) -> list[dict]:
+        """Rows of all settings, at each length first those for prompts."""
         rows = []
+
+        def add(setting: str, tokens: int, what: str, measured: dict) -> None:
+            rows.append({"setting": setting, "tokens": tokens, "what": what, **measured})
+            print(rows[-1], file=sys.stderr, flush=True)
+
         for length in lengths:
             prompt = _drawn(length - 1)
-            for setting in PREFILL if ours else ("stock",):
-                if ours:
-                    self._use(f"{setting};dense_layers={dense_layers}")
+            for setting in settings.get("prefill", ()):
+                self._use(setting, dense_layers)
                 self.llm.reset_prefix_cache()
                 self.timing = True
                 measured = self._measured(lambda prompt=prompt: self._run([prompt], 1))
                 self.timing = False
-                rows.append({"setting": setting, "tokens": length, "what": "prefill", **measured})
-                print(rows[-1], file=sys.stderr, flush=True)
-            for size in sizes:
+                add(setting, length, "prefill", measured)
+            for size in sizes if settings.get("decode") else ():
                 prompts = [[*prompt[:-32], *_drawn(31)] for _ in range(size)]
                 self._run(prompts, 2)  # into the prefix cache
-                for setting in DECODE if ours else ("stock",):
-                    if ours:
-                        self._use(f"{setting};dense_layers={dense_layers}")
-                    measured = self._decode(prompts)
-                    what = f"decode, batch {size}"
-                    rows.append({"setting": setting, "tokens": length, "what": what, **measured})
-                    print(rows[-1], file=sys.stderr, flush=True)
+                for setting in settings["decode"]:
+                    self._use(setting, dense_layers)
+                    add(setting, length, f"decode, batch {size}", self._decode(prompts))
         return rows
 
     def _decode(self, prompts: list[list[int]]) -> dict:
@@ -180,9 +207,10 @@ class Measuring:
         given = [{"prompt_token_ids": prompt} for prompt in prompts]
         self.llm.generate(given, sampling, use_tqdm=False)
 
-    def _use(self, spec: str) -> None:
+    def _use(self, setting: str, dense_layers: int) -> None:
         from serving.sparse_plugin import parse
 
+        spec = f"{'' if setting == 'stock' else setting};dense_layers={dense_layers}"
         self.llm.collective_rpc(lambda worker: [e.use(parse(spec)) for e in _sparse(worker)])
 
     def _counted(self) -> tuple[int, int]:
@@ -233,8 +261,11 @@ def bounded(rows: list[dict]) -> None:
             == ("stock", row["tokens"], row["what"])
         ]
         took = sum(each["cpu_s"] for each in stock) / len(stock)
+        wall = sum(each["wall_s"] for each in stock) / len(stock)
         attention = sum(each["attention_s"] for each in stock) / len(stock)
+        row["attention_share"] = round(row["attention_s"] / row["cpu_s"], 2)
         row["times"] = round(took / row["cpu_s"], 2)
+        row["times_wall"] = round(wall / row["wall_s"], 2)
         if row["setting"] != "stock":
             read = 1 if row["read"] is None else row["read"]
             row["bound"] = round(took / (took - attention + attention * read), 2)
@@ -243,7 +274,8 @@ def bounded(rows: list[dict]) -> None:
 def table(command: str, rows: list[dict]) -> str:
     """The rows, one table a length and phase."""
     lines = [f"# Sparse attention, {date.today()}", "", f"`{command}`", ""]
-    columns = ("wall_s", "cpu_s", "attention_s", "read", "times", "bound")
+    columns = ("wall_s", "cpu_s", "attention_s", "attention_share", "read")
+    columns += ("times", "times_wall", "bound")
     for tokens, what in dict.fromkeys((row["tokens"], row["what"]) for row in rows):
         lines += [f"## {tokens:,} tokens: {what}", "", "| setting | " + " | ".join(columns) + " |"]
         lines.append("|" + "---|" * (len(columns) + 1))
@@ -253,7 +285,9 @@ def table(command: str, rows: list[dict]) -> str:
                 lines.append(f"| {row['setting']} | " + " | ".join(cells) + " |")
         lines.append("")
     lines.append("Seconds of a prompt or of a decode step; read: share of the tokens that heads")
-    lines.append("read; times as fast as stock vLLM in CPU seconds, and the bound of that.")
+    lines.append(
+        "read; times as fast as stock vLLM in CPU seconds and by the clock; the bound of that."
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -27,10 +27,11 @@ SHARED = Path(os.environ.get("GISTREE_SHARED", ROOT.parent / "shared"))
 SETTINGS = (
     "",
     "quest:budget=1024",
+    "quest:budget=1024,reuse=1",
     "quest:budget=512",
+    "hip:budget=1024",
     "twilight:top_p=0.95,budget=2048",
     "streaming:budget=1024",
-    "hip:budget=1024",
     "critiprefill:budget=1024",
     "critiprefill:budget=2048",
     "sample:share=0.95,budget=2048",
@@ -61,8 +62,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
     settings = options.settings.split("|") if options.settings else list(SETTINGS)
+    settings.sort(key=phase)  # what decodes reads one dense prompt, kept in the prefix cache
     os.environ.update(
-        GISTREE_ATTENTION="quest",
+        GISTREE_ATTENTION=next((s for s in settings if bounding(s)), "quest"),  # says which parts
         VLLM_CPU_KVCACHE_SPACE="4",
         VLLM_CPU_OMP_THREADS_BIND="nobind",
         VLLM_ENABLE_V1_MULTIPROCESSING="0",
@@ -75,7 +77,6 @@ def main() -> None:
         *model.cut("qmsum_val", options.meetings, options.tokens),
     ]
     rows = []
-    settings.sort(key=phase)  # what decodes reads one dense prompt, kept in the prefix cache
     for setting in settings:
         begun = time.perf_counter()
         model.use(f"{setting};dense_layers={options.dense_layers}")
@@ -110,6 +111,13 @@ def phase(setting: str) -> str:
     from serving.sparse_plugin import parse
 
     return "prefill" if parse(setting).prefill else "decode"
+
+
+def bounding(setting: str) -> bool:
+    """Whether a setting says by how many tokens keys are bounded; one run measures one such."""
+    from serving.sparse_plugin import parse
+
+    return hasattr(parse(setting).decode, "part")
 
 
 class Model:

@@ -20,7 +20,7 @@ TESTED = ("0.32",)
 
 log = logging.getLogger(__name__)
 
-_PAYS = 1.5
+_PAYS = 2
 _WIDEST = 128  # tokens of the largest KV block that is usual
 
 
@@ -32,8 +32,8 @@ class Attention:
         decode: For new tokens, or None: dense.
         prefill: For prompts, or None.
         dense_layers: The first layers, which read everything: their attention is spread out.
-        from_tokens: Shorter sequences are read whole; below 0 takes half as much again as the
-            selector's budget, where selecting begins to pay.
+        from_tokens: Shorter sequences are read whole; below 0 takes twice the selector's
+            budget, where selecting begins to pay.
         gpu: 1 takes the backend for GPUs, which nobody has run yet.
     """
 
@@ -45,7 +45,7 @@ class Attention:
 
     def least(self, budget: int) -> int:
         """Tokens from which on a sequence is selected from."""
-        return int(_PAYS * budget) if self.from_tokens < 0 else self.from_tokens
+        return _PAYS * budget if self.from_tokens < 0 else self.from_tokens
 
 
 def parse(spec: str) -> Attention:

@@ -18,6 +18,7 @@ from serving.errors import BadOption, MissingExtra, ModelNotFound, ModelUnavaila
 from serving.sparse_plugin import TESTED, VARIABLE
 
 _GIB = 2**30
+_SPARSE_BLOCK = 32
 _KV_SHARE_OF_MEMORY = 0.4
 """Of a machine without a GPU; the model's weights and their loading take the rest."""
 _PROBE = """
@@ -137,6 +138,8 @@ def command(serving: Serving, machine: Machine, engine: Engine) -> Command:
         environment["VLLM_CPU_KVCACHE_SPACE"] = cpu_cache_gib(machine.memory_bytes)
     if serving.attention:
         environment[VARIABLE] = serving.attention
+        if not machine.num_gpus:  # its own 128 tokens a block leave a budget few to choose from
+            argv += ["--block-size", str(_SPARSE_BLOCK)]
     notes = _why_dense(serving, machine, engine) if serving.attention else ()
     return Command((*argv, *serving.more), environment, notes)
 

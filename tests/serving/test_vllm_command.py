@@ -83,6 +83,8 @@ def test_sparse_attention_goes_by_the_environment_and_says_where_it_will_be_dens
     sparse = made(attention="quest:budget=1024")
     assert sparse.environment["GISTREE_ATTENTION"] == "quest:budget=1024"
     assert "GISTREE_ATTENTION=quest:budget=1024" in str(sparse)
+    assert sparse.argv[-2:] == ("--block-size", "32")
+    assert "--block-size" not in made(attention="quest", machine=Machine(1, 2**36)).argv
     assert sparse.notes == ()
     (note,) = made(attention="quest", kv_dtype="fp8").notes
     assert "dense" in note

@@ -138,7 +138,7 @@ def command(serving: Serving, machine: Machine, engine: Engine) -> Command:
         environment["VLLM_CPU_KVCACHE_SPACE"] = cpu_cache_gib(machine.memory_bytes)
     if serving.attention:
         environment[VARIABLE] = serving.attention
-        if not machine.num_gpus:  # its own 128 tokens a block leave a budget few to choose from
+        if not machine.num_gpus:  # the size that selectors were measured with
             argv += ["--block-size", str(_SPARSE_BLOCK)]
     notes = _why_dense(serving, machine, engine) if serving.attention else ()
     return Command((*argv, *serving.more), environment, notes)

@@ -11,7 +11,7 @@ def test_one_selector_for_each_phase_and_what_is_dense():
     assert (attention.decode.budget, attention.decode.reuse) == (512, 4)
     assert attention.prefill.share == 0.9
     assert attention.dense_layers == 1
-    assert attention.least(512) == 768
+    assert attention.least(512) == 1024
     assert parse("from_tokens=9000").least(512) == 9_000
     assert parse("").decode is None
 

@@ -101,10 +101,14 @@ class Library:
         self.read_only = self.place.read_only
         self._lock = threading.RLock()
         self._documents: dict[str, Document] = {}
-        self._store = Store(
-            connect(self.place.url), where=str(self.place), read_only=self.read_only
-        )
         self._files = Files(self.place.files)
+        # Where the database is lost, a new one would know none of the files, and they would go.
+        self._store = Store(
+            connect(self.place.url),
+            where=str(self.place),
+            read_only=self.read_only,
+            may_begin=not self._files.has_any,
+        )
         if not self.read_only:
             self._files.sweep(lambda: [entry.file for entry in self._store.entries(state=None)])
 

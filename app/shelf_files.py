@@ -17,6 +17,11 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @property
+    def has_any(self) -> bool:
+        """Whether there is a whole file."""
+        return any(not path.name.startswith(_INCOMING) for path in self.folder.glob("*/*"))
+
     def path(self, file: str) -> Path:
         """Where a file lies, by the name that ``file_name`` gave it."""
         return self.folder / file

@@ -160,24 +160,40 @@ def _full(where: str) -> StorageFull:
     )
 
 
+def _lost(where: str) -> LibraryError:
+    return LibraryError(
+        f"the database of {where} is gone or empty, but files of its documents are there; put it "
+        "back from a backup (gistree restore, into another folder), or move that folder away to "
+        "begin anew"
+    )
+
+
 def revisions() -> list[str]:
     """The forms that the tables have had, the oldest first: each file there begins with one."""
     return sorted(p.name.split("_")[0] for p in (_MIGRATIONS / "versions").glob("[0-9]*_*.py"))
 
 
-def migrate(engine: Engine, *, where: str, read_only: bool = False) -> None:
+def migrate(engine: Engine, *, where: str, read_only: bool = False, may_begin: bool = True) -> None:
     """Brings the tables to this version's form, or makes them.
 
     Args:
         engine: Of the library.
         where: The library, as the person knows it.
         read_only: Only look whether they have that form.
+        may_begin: Make them where there are none.
 
     Raises:
+        LibraryError: there are none, and they may not be made.
         LibraryTooNew: a newer version made them.
         LibraryReadOnly: they need a change and may not have it.
     """
     known = revisions()
+    if not may_begin and engine.dialect.name == "sqlite" and not read_only:
+        database = Path(engine.url.database or "")
+        if not (database.exists() and database.stat().st_size):
+            raise _lost(
+                where
+            )  # before SQLite puts a journal there, which a backup would be read with
     with engine.connect() as connection:
         made = inspect(connection).has_table("alembic_version")
         current = connection.scalar(text("SELECT version_num FROM alembic_version")) if made else ""
@@ -188,6 +204,8 @@ def migrate(engine: Engine, *, where: str, read_only: bool = False) -> None:
             f"{where} was made by a newer gistree (its format is {current}); "
             "upgrade: pip install -U gistree"
         )
+    if not current and not may_begin:
+        raise _lost(where)
     if read_only:
         raise LibraryReadOnly(
             f"{where} was made by an older gistree; open it once with the right to write"

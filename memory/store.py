@@ -64,13 +64,22 @@ class Entry:
 class Store:
     """What a library keeps. Safe for many threads and many processes."""
 
-    def __init__(self, engine: Engine, *, where: str, read_only: bool = False) -> None:
-        """Opens the database, making or migrating its tables; read-only, it must have them."""
+    def __init__(
+        self, engine: Engine, *, where: str, read_only: bool = False, may_begin: bool = True
+    ) -> None:
+        """Opens the database, making or migrating its tables.
+
+        Args:
+            engine: Of the database.
+            where: The library, as the person knows it.
+            read_only: It must have its tables.
+            may_begin: They may be made where there are none.
+        """
         self._engine = engine
         self.where = where
         try:
             with explained(where):
-                migrate(engine, where=where, read_only=read_only)
+                migrate(engine, where=where, read_only=read_only, may_begin=may_begin)
         except BaseException:
             engine.dispose()
             raise

@@ -16,6 +16,7 @@ from filelock import FileLock
 from memory.errors import DocumentNotFound
 from retrieval.errors import RetrievalError
 from retrieval.types import Shelf
+from retrieval.word_files import damaged
 from retrieval.words import index_words, query_words
 
 _log = logging.getLogger(__name__)
@@ -112,8 +113,14 @@ class WordIndex:
             filtered = [(occur.Must, make.const_score_query(only, 0.0)), (occur.Must, wanted)]
             wanted = make.boolean_query(filtered)
         searcher = self._searcher()
-        hits = searcher.search(wanted, top_k, count=False).hits
-        numbers = searcher.fast_field_values("chunk", [address for _, address in hits])
+        try:
+            hits = searcher.search(wanted, top_k, count=False).hits
+            numbers = searcher.fast_field_values("chunk", [address for _, address in hits])
+        except ValueError as damage:
+            raise RetrievalError(
+                f"the word index in {self._folder} is damaged; gistree check builds it "
+                f"anew: {damage}"
+            ) from damage
         return [(number, score) for number, (score, _) in zip(numbers, hits, strict=True)]
 
     def holds(self, shelf: Shelf, document_id: str) -> bool:
@@ -216,9 +223,11 @@ class WordIndex:
         )
         place.mkdir(exist_ok=True)
         try:
+            if changed := damaged(place):  # tantivy would find wrong words, or end the process
+                raise ValueError(f"{', '.join(changed)} changed")
             index = tantivy.Index(schema, str(place))
             index.searcher()
-        except Exception as damage:  # tantivy raises bare ValueErrors and panics
+        except Exception as damage:  # tantivy raises bare ValueErrors
             _log.warning("the word index in %s is damaged and is built anew: %s", place, damage)
             shutil.rmtree(place)
             place.mkdir()

@@ -279,6 +279,26 @@ def test_a_file_in_place_of_a_library(opened, lamp):
         opened(place=lamp)
 
 
+@pytest.mark.parametrize("left", [None, b""])
+def test_files_stay_where_their_database_is_lost(opened, lamp, tmp_path, left):
+    """A new database would know none of them, and they would be swept away as nobody's."""
+    with opened() as library:
+        library.add(lamp)
+        file = library.file("lamp.txt")
+    database = tmp_path / "library" / "library.db"
+    kept = database.read_bytes()
+    database.unlink()
+    if left is not None:
+        database.write_bytes(left)
+    for _ in range(2):
+        with pytest.raises(LibraryError, match=r"is gone or empty, but files .* are there"):
+            opened()
+    assert file.exists()
+    assert not list(database.parent.glob("library.db-*"))
+    database.write_bytes(kept)
+    assert [entry.name for entry in opened().list()] == ["lamp.txt"]
+
+
 def test_a_damaged_database_is_said(opened, tmp_path):
     folder: Path = tmp_path / "broken"
     folder.mkdir()

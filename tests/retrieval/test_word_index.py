@@ -128,6 +128,24 @@ def test_a_damaged_index_is_built_anew(index, shelf, tmp_path, keep):
     assert numbers(again.search("hunted whale", 5)) == [1, 4]
 
 
+@pytest.mark.parametrize("part", ["term", "idx", "pos", "fast", "fieldnorm", "store"])
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_file_that_is_gone_or_one_bit_of_it_changed_is_seen(index, shelf, tmp_path, part, gone):
+    """What tantivy itself does not see: it would find other words, or end the process."""
+    del index
+    file = next((tmp_path / "words").glob(f"layout-*/*.{part}"))
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 4
+    if gone:
+        file.unlink()
+    else:
+        file.write_bytes(data)
+    again = WordIndex(tmp_path / "words")
+    assert again.document_ids() == set()
+    again.sync(shelf)
+    assert numbers(again.search("hunted whale", 5)) == [1, 4]
+
+
 def test_an_index_whose_files_vanish_while_it_is_open_is_built_anew(index, shelf, tmp_path):
     shutil.rmtree(next((tmp_path / "words").glob("layout-*")))
     shelf.add("new", "A whale.")

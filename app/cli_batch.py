@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from app.batch.batch import Batch
 
 SOME_FAILED = 3
+_EVERY_S = 60.0  # a line in a log, where there is no bar
 
 
 def batch(
@@ -116,14 +117,22 @@ def _say_estimate(run: "Batch") -> None:
     from app.terminal import out
 
     sizes = run.estimate()
+    about = "about" if sizes.sample else "at most"
     out.print(
-        f"{sizes.rows:,} rows, {sizes.calls:,} calls of the model, at most {sizes.prompt_tokens:,} "
-        f"tokens of prompts and about {sizes.completion_tokens:,} of replies"
+        f"{sizes.rows:,} rows, {sizes.calls:,} calls of the model, {about} "
+        f"{sizes.prompt_tokens:,} tokens of prompts, about {sizes.completion_tokens:,} of replies"
     )
     if sizes.hours is None:
         out.print("How long that takes is not known: gistree doctor --measure")
     else:
-        out.print(f"about {sizes.hours:.1f} hours at most, one row at a time")
+        out.print(f"{about} {sizes.hours:.1f} hours, one row at a time")
+    if sizes.sample:
+        out.print(f"Reckoned from the {sizes.sample:,} rows that are answered already.")
+    elif sizes.rows:
+        out.print(
+            "Reckoned for the reader oprag with full prompts; others read more. For a closer word "
+            "answer some rows with --limit 20, then try this again."
+        )
 
 
 def _follow(run: "Batch") -> None:
@@ -133,37 +142,35 @@ def _follow(run: "Batch") -> None:
         MofNCompleteColumn,
         Progress,
         TextColumn,
-        TimeRemainingColumn,
     )
 
+    from app.batch.course import Course
     from app.batch.run import Waiting
     from app.terminal import err, plain
-    from serving.model import Usage
 
     bars = Progress(
         TextColumn("asking"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
         console=err,
         disable=not err.is_terminal,
     )
-    usage, rows, hits = Usage(), 0, 0.0
+    course = Course(run.total - run.finished)
     with bars:
         bar = bars.add_task("", total=run.total, completed=run.finished, note="")
         for event in run.run():
             if isinstance(event, Waiting):
                 err.print(plain(f"waits {event.seconds:.0f} s: {event.why}"))
                 continue
-            rows += 1
-            usage += event.usage
+            course.took(event.usage)
             if event.error:
                 err.print(plain(f"row {event.row.id}: {event.error}"))
-            hits = usage.cached_tokens / max(usage.prompt_tokens, 1)
-            note = f"{usage.prompt_tokens:,} tokens, {hits:.0%} of them cached"
-            bars.update(bar, completed=run.finished, note=note)
+            bars.update(bar, completed=run.finished, note=str(course))
+            if bars.disable and course.is_due(_EVERY_S):
+                err.print(f"{run.finished:,} of {run.total:,} rows: {course}", soft_wrap=True)
+    usage = course.usage
     err.print(
-        f"{rows:,} rows asked: {usage.prompt_tokens:,} tokens of prompts "
-        f"({hits:.0%} cached), {usage.completion_tokens:,} of replies"
+        f"{course.rows:,} rows asked: {usage.prompt_tokens:,} tokens of prompts "
+        f"({course.hits:.0%} cached), {usage.completion_tokens:,} of replies"
     )

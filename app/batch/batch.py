@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.batch.estimate import Estimate, estimate
+from app.batch.estimate import Estimate, Means, estimate
 from app.batch.journal import Journal
 from app.batch.output import check_output, journal_path, write_output
 from app.batch.questions import Row, Survey, questions, survey
@@ -167,12 +167,15 @@ class Batch:
         """What the rows that are left will take."""
         library = self.library
         pace = paces(library.settings).get(library.model.name)
-        return estimate(
-            (row for row in self._rows() if row.number not in self._journal.status),
+        means = Means(
             budget_tokens=self.budget_tokens or library.usual_budget,
-            calls_a_row=(_CONFIRMED if library.model.ability == "small" else 1) + self.fields,
-            tokens_per_s=pace.prompt_tokens_per_s if pace else 0.0,
+            calls=_CONFIRMED if library.model.ability == "small" else 1,
+            values=int(self.fields),
+            prompt_tokens_per_s=pace.prompt_tokens_per_s if pace else 0.0,
+            completion_tokens_per_s=pace.completion_tokens_per_s if pace else 0.0,
         )
+        left = (row for row in self._rows() if row.number not in self._journal.status)
+        return estimate(left, means, self.report())
 
     def report(self) -> Report:
         """What the rows that are kept came to."""

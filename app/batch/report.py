@@ -81,13 +81,13 @@ def summed(rows: Iterable[Mapping[str, Any]], *, total: int, settings: Mapping[s
     errors: Counter[str] = Counter()
     slowest: list[tuple[float, int, Slow]] = []
     for row in rows:
+        counts.update(row.get("usage", {}))  # a failed row may have cost some, too
         if row["status"] == "error":
             counts["failed"] += 1
             if row["error"] in errors or len(errors) < _MOST_KINDS:
                 errors[row["error"]] += 1
             continue
         counts["answered" if row["found"] else "refused"] += 1
-        counts.update(row["usage"])
         counts["milliseconds"] += round(1000 * row["seconds"])
         slow = Slow(row["id"], row["seconds"], row["question"])
         heapq.heappush(slowest, (slow.seconds, row["row"], slow))

@@ -2,7 +2,7 @@
 
     python bench/scale.py [--most 1000] [--work FOLDER] [--eval ../shared/eval]
 
-Documents are slices of 190 words, none twice, of the English texts of the evaluation sets; a few
+Documents are slices of 185 words, none twice, of the English texts of the evaluation sets; a few
 words head each. They are added one after the other to one library with the real embedder, in
 processes of their own; a step's figures are those of the documents that it added. Then, in a
 process of its own each, 200 real questions are searched for: in the library as it is ("memory"),
@@ -39,7 +39,7 @@ from retrieval import layered_index  # noqa: E402
 from retrieval.query import core  # noqa: E402
 
 STEPS = (10, 100, 1_000, 10_000)
-WORDS = 190
+WORDS = 185
 AT_ONCE = 250  # documents that one process adds
 QUESTIONS = 200
 

@@ -202,6 +202,10 @@ class LayeredIndex:
         """Waits until cells that are being learnt are in use."""
         self._fresh.settle()
 
+    def abandon(self) -> None:
+        """Gives a GPU's memory back; cells that are being learnt are given up, without waiting."""
+        self._fresh.abandon()
+
     def close(self) -> None:
         """Waits for cells that are being learnt, and gives a GPU's memory back."""
         self._fresh.close()

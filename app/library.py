@@ -101,6 +101,10 @@ class Library:
         self.read_only = self.place.read_only
         self._lock = threading.RLock()
         self._documents: dict[str, Document] = {}
+        # Of which generation and embedder it is known that all documents have vectors; and ids of
+        # all documents, with their generation.
+        self._embedded: tuple[int, str] | None = None
+        self._listed: tuple[int, tuple[str, ...]] = (-1, ())
         self._files = Files(self.place.files)
         # Where the database is lost, a new one would know none of the files, and they would go.
         self._store = Store(
@@ -584,10 +588,19 @@ class Library:
 
     def _scope(self, documents: Collection[str] | None) -> tuple[str, ...]:
         if documents is None:
-            return tuple(entry.id for entry in self._store.entries())
+            return self._everything()
         if isinstance(documents, str):
             documents = [documents]
         return tuple(dict.fromkeys(self.show(name).id for name in documents))
+
+    def _everything(self) -> tuple[str, ...]:
+        """Ids of all documents; listed again only after a change, since there may be thousands."""
+        generation = self._store.generation()
+        listed, keys = self._listed
+        if listed != generation:
+            keys = tuple(entry.id for entry in self._store.entries())
+            self._listed = generation, keys
+        return keys
 
     def _search(self, query: str, keys: tuple[str, ...], top_k: int) -> Sequence[Passage]:
         self._embed_missing()
@@ -595,9 +608,13 @@ class Library:
 
     def _embed_missing(self) -> None:
         """Documents that were added with another embedder get vectors by this one."""
+        state = self._store.generation(), self.embedder.name
+        if state == self._embedded:
+            return
         for key in self._store.without_vectors(self.embedder.name):
             self._writable()
             self._ingest.embed(self._store.entry(key), on_progress=silent)
+        self._embedded = state
 
     @cached_property
     def conversations(self) -> Conversations:

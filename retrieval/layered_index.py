@@ -91,21 +91,20 @@ class LayeredIndex:
             if self._changes is not None or len(self) < self._not_before:
                 return False
             if self._disk is None:
-                return len(self._fresh) > self._memory_most
-            many = min(self._memory_most, max(FLAT_MOST, len(self._disk) // 8))
+                return len(self._fresh) > self._fresh_most()
             return (
-                len(self._fresh) > many
+                len(self._fresh) > self._fresh_most()
                 or len(self._dead) > len(self._disk) // 5
                 or self._fits_memory()
             )
 
     def add(self, ids: Ids, vectors: Vectors) -> None:
-        """Puts vectors in; as ``DenseIndex.add``. Waits where far more come than can be moved."""
+        """Puts vectors in; as ``DenseIndex.add``. Waits for a move where far more come than fit."""
         with self._lock:
             self._fresh.add(ids, vectors)
             if self._changes is not None:
                 self._changes.update(zip(ids.tolist(), vectors.astype(np.float16), strict=True))
-            crowded = len(self._changes or ()) > max(FLAT_MOST, self._memory_most // 8)
+            crowded = len(self._fresh) > self._fresh_most() + self._memory_most // 8
         if crowded:
             self._moved.wait()
 
@@ -151,6 +150,14 @@ class LayeredIndex:
                 return False
             return vectors is None or np.allclose(self._disk.vectors(ids), vectors, atol=1e-3)
 
+    def expect_move(self) -> None:
+        """A move is about to come: who adds far more than fits in memory waits for ``go_on``."""
+        self._moved.clear()
+
+    def go_on(self) -> None:
+        """The move has ended, or does not come."""
+        self._moved.set()
+
     def move(self, parent: Path) -> bool:
         """Does what is due: writes the disk's part anew in a folder there, or takes it back.
 
@@ -161,7 +168,6 @@ class LayeredIndex:
             if self._changes is not None:
                 return False
             self._changes = {}
-            self._moved.clear()
             old, dead, fresh, comes_back = self._disk, self._dead, self._fresh, self._fits_memory()
         try:
             disk, memory = None, DenseIndex(self.dim)
@@ -189,7 +195,6 @@ class LayeredIndex:
         finally:
             with self._lock:
                 self._changes = None
-            self._moved.set()
         fresh.abandon()
         return True
 
@@ -209,6 +214,12 @@ class LayeredIndex:
     def close(self) -> None:
         """Waits for cells that are being learnt, and gives a GPU's memory back."""
         self._fresh.close()
+
+    def _fresh_most(self) -> int:
+        """Past so many vectors in memory, a move is due."""
+        if self._disk is None:
+            return self._memory_most
+        return min(self._memory_most, max(FLAT_MOST, len(self._disk) // 8))
 
     def _fits_memory(self) -> bool:
         return self._disk is not None and len(self) * REGROW < self._memory_most

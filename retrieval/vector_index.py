@@ -209,6 +209,7 @@ class VectorIndex:
             self.save()
         if self._index.due and not self._moving and not self._overtaken:
             self._moving = True
+            self._index.expect_move()
             self._mover = begun(partial(self._move, self._index))
 
     def _move(self, index: LayeredIndex) -> None:
@@ -223,6 +224,7 @@ class VectorIndex:
             index.postpone()
         finally:
             self._moving = False
+            index.go_on()
         # Whoever holds the lock for long is in ``sync``, and saves as soon as it sees the move.
         if moved and self._lock.acquire(timeout=0.2):
             try:

@@ -161,21 +161,19 @@ def test_during_a_move_others_search_add_and_remove(tmp_path, held_up):
     assert not raw[0:100].any()
 
 
-def test_who_adds_far_more_than_can_be_moved_waits(tmp_path, held_up):
-    written_out, go_on = held_up
+def test_who_adds_far_more_than_can_be_moved_waits(tmp_path):
     index = LayeredIndex(DIM, memory_most=1_000)
-    index.add(np.arange(1_500), unit(1_500))
-    mover = threading.Thread(target=index.move, args=(tmp_path,))
-    mover.start()
-    assert written_out.wait(20)
+    index.add(np.arange(1_200), unit(1_200))  # nobody has said that a move will come
+    index.expect_move()
     adder = threading.Thread(target=index.add, args=(np.arange(5_000, 6_000), unit(1_000, 5)))
     adder.start()
     adder.join(0.3)
     assert adder.is_alive()
-    go_on.set()
+    assert index.search(unit(1_000, 5)[:1], 1)[1].tolist() == [[5_000]]
+    assert index.move(tmp_path)
+    index.go_on()
     adder.join(20)
-    mover.join(20)
-    assert (index.kind, len(index)) == ("disk", 2_500)
+    assert (index.kind, len(index)) == ("disk", 2_200)
 
 
 def test_a_move_that_fails_leaves_all_as_it_was(tmp_path, monkeypatch, caplog):

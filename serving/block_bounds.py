@@ -80,30 +80,8 @@ class BlockBounds:
         if self.compiled:
             bounds = self.key_min.numpy(), self.key_max.numpy()
             taking_in()(keys.numpy(), slots.numpy(), *bounds, self.part)
-            return
-        if bool((slots < 0).any()):
-            keys, slots = keys[slots >= 0], slots[slots >= 0]
-        parts = slots // self.part
-        first = parts * self.part == slots
-        blocks = parts // self._parts
-        begun = blocks[first & (blocks * self._parts == parts)]
-        if len(begun):
-            self.key_min[begun], self.key_max[begun] = torch.inf, -torch.inf
-        if len(keys) < self.part and len(set(parts.tolist())) == len(keys):
-            self._one_each(keys, blocks, parts - blocks * self._parts)
-            return
-        whole = _whole(slots, self.part)
-        if whole:
-            filled = keys[:whole].unflatten(0, (-1, self.part))
-            at = blocks[: whole : self.part], (parts - blocks * self._parts)[: whole : self.part]
-            self.key_min[at[0], :, at[1]] = filled.amin(1)
-            self.key_max[at[0], :, at[1]] = filled.amax(1)
-        _, heads, _, dim = self.key_min.shape
-        rows = blocks[whole:].unsqueeze(1) * heads + torch.arange(heads)
-        rows = rows * self._parts + (parts - blocks * self._parts)[whole:].unsqueeze(1)
-        rest = rows.view(-1, 1).expand(-1, dim)
-        self.key_min.view(-1, dim).scatter_reduce_(0, rest, keys[whole:].flatten(0, 1), "amin")
-        self.key_max.view(-1, dim).scatter_reduce_(0, rest, keys[whole:].flatten(0, 1), "amax")
+        else:
+            self._in_torch(keys, slots)
 
     def of(self, blocks: Tensor, room: Room) -> tuple[Tensor, Tensor]:
         """The bounds of the parts of some blocks, until the next time that the room is used.
@@ -126,13 +104,39 @@ class BlockBounds:
         low, high = laid.view(2, *flat.shape[:-1], flat.shape[-1] * parts, dim)
         return low, high
 
+    def _in_torch(self, keys: Tensor, slots: Tensor) -> None:
+        """Takes in keys without a compiled loop."""
+        if bool((slots < 0).any()):
+            keys, slots = keys[slots >= 0], slots[slots >= 0]
+        parts = slots // self.part
+        blocks = parts // self._parts
+        places = parts - blocks * self._parts
+        begun = blocks[slots % (self.part * self._parts) == 0]
+        if len(begun):
+            self.key_min[begun], self.key_max[begun] = torch.inf, -torch.inf
+        if len(keys) < self.part and len(set(parts.tolist())) == len(keys):
+            self._one_each(keys, blocks, places)
+            return
+        full = _full(slots, self.part)
+        if full:
+            filled = keys[:full].unflatten(0, (-1, self.part))
+            at = slice(0, full, self.part)
+            self.key_min[blocks[at], :, places[at]] = filled.amin(1)
+            self.key_max[blocks[at], :, places[at]] = filled.amax(1)
+        _, heads, _, dim = self.key_min.shape
+        rows = blocks[full:].unsqueeze(1) * heads + torch.arange(heads)
+        rows = rows * self._parts + places[full:].unsqueeze(1)
+        rest = rows.view(-1, 1).expand(-1, dim)
+        self.key_min.view(-1, dim).scatter_reduce_(0, rest, keys[full:].flatten(0, 1), "amin")
+        self.key_max.view(-1, dim).scatter_reduce_(0, rest, keys[full:].flatten(0, 1), "amax")
+
     def _one_each(self, keys: Tensor, blocks: Tensor, places: Tensor) -> None:
         """One key a part, as while decoding: no scattering."""
         for bounds, of in ((self.key_min, torch.minimum), (self.key_max, torch.maximum)):
             bounds[blocks, :, places] = of(bounds[blocks, :, places], keys)
 
 
-def _whole(slots: Tensor, part: int) -> int:
+def _full(slots: Tensor, part: int) -> int:
     """How many tokens at the beginning fill whole parts, one part after the other."""
     most = len(slots) // part * part
     if not most:

@@ -79,7 +79,7 @@ def main() -> None:
     rows = []
     for setting in settings:
         begun = time.perf_counter()
-        model.use(f"{setting};dense_layers={options.dense_layers}")
+        model.use(f"{setting};dense_layers={options.dense_layers};from_tokens=0")
         if phase(setting) == "prefill":
             model.llm.reset_prefix_cache()
         row: dict = {"setting": setting or "dense"}

@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,7 @@ from agents.desk import Desk, Scope
 from agents.steps import Reader, Step
 from app.bulk import Trouble, add_many, expanded
 from app.conversations import Conversations
+from app.courtesy import Courtesy
 from app.engines import Engines
 from app.ingest import Ingest
 from app.lookup import clean, find, readable
@@ -451,6 +453,7 @@ class Library:
         documents: Collection[str] | None = None,
         reader: str | None = None,
         budget_tokens: int | None = None,
+        unattended: bool = False,
     ) -> Iterator[Step]:
         """The steps towards an answer, as they are taken; the last one is the ``Answer``.
 
@@ -460,6 +463,7 @@ class Library:
             reader: Name of a reader, with options as in "oprag:top_k=20"; the settings' one where
                 not given.
             budget_tokens: Most tokens of document text in a prompt.
+            unattended: Nobody waits for it, so that batches need not stand back.
 
         Raises:
             UnknownName: no such reader.
@@ -483,11 +487,17 @@ class Library:
             tokens_per_s=self.engines.pace,
             memories=self.memories,
         )
-        with self.engines.reading():
+        waited_for = nullcontext() if unattended else self.courtesy.asking()
+        with waited_for, self.engines.reading():
             for step in plan.read(desk, clean(question)):
                 if isinstance(step, Answer):
                     _log_answer(step, len(keys))
                 yield step
+
+    @property
+    def courtesy(self) -> Courtesy:
+        """Whether somebody waits for an answer on this machine."""
+        return Courtesy(self.settings.models / "asking")
 
     def batch(
         self,

@@ -84,6 +84,11 @@ class Settings(BaseSettings):
         description="Passages whose vectors are searched in memory, 800 bytes each with the "
         "default embedder; past that they are searched on the disk",
     )
+    batches_stand_back: bool = Field(
+        default=True,
+        description="Whether a batch begins nothing new while a person waits for an answer, where "
+        "the model is in this process",
+    )
     threads: int = Field(default=0, ge=0, description="Processor threads; 0 takes all cores")
 
     @classmethod

@@ -3,16 +3,12 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 
+from app.batch.plan import about
 from app.batch.questions import Row
 
 MOST_ROWS = 32
 """Of a piece, and so the most rows that are asked again where a worker is lost."""
 _PIECES_EACH = 4  # that a worker gets at least, where there are rows enough: some take longer
-
-
-def about(row: Row) -> tuple[str, ...]:
-    """What rows of one piece share, so that their prompts may begin alike: reader and documents."""
-    return (row.reader, *row.documents)
 
 
 def room(num_rows: int, workers: int) -> int:

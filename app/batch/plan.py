@@ -9,6 +9,11 @@ WINDOW = 10_000
 """Rows that are held in memory to be put in order."""
 
 
+def about(row: Row) -> tuple[str, ...]:
+    """What rows share whose prompts may begin alike: reader and documents, in whatever order."""
+    return (row.reader, *sorted(row.documents))
+
+
 def planned(
     rows: Iterable[Row], group: Callable[[Row], tuple[str, ...]], *, window: int = WINDOW
 ) -> Iterator[Row]:

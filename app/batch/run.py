@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from agents.answer import Answer
 from agents.fields import Value, value_of
 from agents.steps import Step
-from app.batch.plan import planned
+from app.batch.plan import about, planned
 from app.batch.questions import Row
 from app.batch.tally import Tally
 from app.batch.throttle import Throttle
@@ -19,12 +19,13 @@ from app.library import Library
 from app.present import answer_json
 from memory.errors import LibraryError
 from serving.errors import GistreeError, ModelUnavailable
-from serving.model import Usage
+from serving.model import Usage, num_at_once
 
 log = logging.getLogger(__name__)
 
 _WAITS_S = (2.0, 5.0, 15.0, 30.0, 60.0, 120.0)
 """How long a row waits, time after time, for a server or a database that has gone away."""
+_LOOKS_EVERY_S = 0.5  # whether the person who asks has been answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class RowDone:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The model's server or the database does not answer; the row is tried again."""
+    """The model's server or the database does not answer, or a person goes first."""
 
     why: str
     seconds: float
@@ -139,7 +140,7 @@ class Runner:
             LibraryError: the library's database has not come back.
         """
         open_rows = (row for row in rows if row.number not in self.journal.status)
-        ordered = open_rows if self.in_order else planned(open_rows, self._group)
+        ordered = open_rows if self.in_order else planned(open_rows, about)
         running: set[Future[RowDone]] = set()
         with ThreadPoolExecutor(self.throttle.most, thread_name_prefix="batch") as pool:
             try:
@@ -153,9 +154,6 @@ class Runner:
                 self._stop.set()
                 for future in running:
                     future.cancel()
-
-    def _group(self, row: Row) -> tuple[str, ...]:
-        return (row.reader, *row.documents)
 
     def _finished(self, running: set[Future[RowDone]]) -> Iterator[Event]:
         """Waits a little for rows that are done, and takes them out."""
@@ -221,18 +219,35 @@ class Runner:
             error=error,
         )
 
+    def _stand_back(self) -> None:
+        """Waits while a person does, unless the model takes many requests at a time anyway."""
+        library = self.library
+        if not library.settings.batches_stand_back or num_at_once(library.model) > 1:
+            return
+        told = False
+        while library.courtesy.somebody_asks():
+            if not told:
+                self._notices.append(Waiting("somebody is being answered", _LOOKS_EVERY_S))
+                told = True
+            if self._stop.wait(_LOOKS_EVERY_S):
+                raise _Stopped
+
     def _read(self, row: Row) -> Answer:
         # Nobody looks on: a part of a name could be another document than is meant.
-        own = [self.library.show(name, exact=True).id for name in row.documents]
+        # In one order always: rows about the same documents share their prompts' beginning.
+        own = sorted(self.library.show(name, exact=True).id for name in row.documents)
+        self._stand_back()
         steps: Iterator[Step] = self.library.read(
             row.question,
             documents=own or self.terms.documents,
             reader=row.reader or self.terms.reader,
             budget_tokens=row.budget_tokens or self.terms.budget_tokens,
+            unattended=True,
         )
         for step in steps:
             if self._stop.is_set():
                 raise _Stopped
             if isinstance(step, Answer):
                 return step
+            self._stand_back()
         raise TypeError(f"the reader {row.reader or self.terms.reader!r} ended without an answer")

@@ -11,8 +11,8 @@ from uuid import uuid4
 from app.batch.errors import ClusterFailed
 from app.batch.journal import Journal
 from app.batch.piece_worker import Errand, GaveUp, Said
-from app.batch.pieces import about, pieces, room
-from app.batch.plan import WINDOW, planned
+from app.batch.pieces import pieces, room
+from app.batch.plan import WINDOW, about, planned
 from app.batch.questions import Row
 from app.batch.ray_cluster import Cluster, joined
 from app.batch.run import Event, RowDone, Terms

@@ -1,6 +1,5 @@
 """``gistree batch``: many questions, unattended."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -158,7 +157,6 @@ def _follow(run: "Batch") -> None:
         disable=not err.is_terminal,
     )
     course = Course(run.total - run.finished)
-    usage, rows, hits, begun = Usage(), 0, 0.0, time.monotonic()
     with bars:
         bar = bars.add_task("", total=run.total, completed=run.finished, note="")
         for event in run.run():
@@ -172,12 +170,6 @@ def _follow(run: "Batch") -> None:
             if bars.disable and course.is_due(_EVERY_S):
                 err.print(f"{run.finished:,} of {run.total:,} rows: {course}", soft_wrap=True)
     usage = course.usage
-            hits = usage.cached_tokens / max(usage.prompt_tokens, 1)
-            hourly = 3600 * rows / max(time.monotonic() - begun, 1e-9)
-            note = (
-                f"{hourly:,.0f} an hour, {usage.prompt_tokens:,} tokens, {hits:.0%} of them cached"
-            )
-            bars.update(bar, completed=run.finished, note=note)
     err.print(
         f"{course.rows:,} rows asked: {usage.prompt_tokens:,} tokens of prompts "
         f"({course.hits:.0%} cached), {usage.completion_tokens:,} of replies"

@@ -1,8 +1,10 @@
 """Batches stand back while a person waits for an answer from a model on the same machine."""
 
 import logging
+import os
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from filelock import FileLock, Timeout
 log = logging.getLogger(__name__)
 
 _SUFFIX = ".asking"
+_FORGOTTEN_S = 900.0  # whoever has not come back for the next step in so long is not waiting
 
 
 class Courtesy:
@@ -24,8 +27,11 @@ class Courtesy:
         self._folder = folder
 
     @contextmanager
-    def asking(self) -> Iterator[None]:
-        """While the block runs, a person waits. Where no file can be written, nobody is told."""
+    def asking(self) -> Iterator[Callable[[], None]]:
+        """While the block runs, a person waits; call what it gives at each step.
+
+        Where no file can be written, nobody is told.
+        """
         name = self._folder / uuid.uuid4().hex
         shown = name.with_suffix(_SUFFIX)
         lock = FileLock(name)
@@ -36,8 +42,13 @@ class Courtesy:
             name.rename(shown)
         except OSError as error:
             log.info("batches are not told of the question: %s", error)
+
+        def goes_on() -> None:
+            with suppress(OSError):
+                os.utime(shown)
+
         try:
-            yield
+            yield goes_on
         finally:
             lock.release()
             with suppress(OSError):
@@ -50,7 +61,10 @@ class Courtesy:
             try:
                 lock.acquire(timeout=0)
             except (Timeout, OSError):
-                return True
+                with suppress(FileNotFoundError):  # answered meanwhile
+                    if time.time() - file.stat().st_mtime < _FORGOTTEN_S:
+                        return True
+                continue
             file.unlink(missing_ok=True)
             lock.release()
         return False

@@ -487,9 +487,10 @@ class Library:
             tokens_per_s=self.engines.pace,
             memories=self.memories,
         )
-        waited_for = nullcontext() if unattended else self.courtesy.asking()
-        with waited_for, self.engines.reading():
+        asking = nullcontext(_nobody_waits) if unattended else self.courtesy.asking()
+        with asking as goes_on, self.engines.reading():
             for step in plan.read(desk, clean(question)):
+                goes_on()
                 if isinstance(step, Answer):
                     _log_answer(step, len(keys))
                 yield step
@@ -710,6 +711,10 @@ class Library:
     def _writable(self) -> None:
         if self.read_only:
             raise LibraryReadOnly(f"{self.place} was opened for reading only")
+
+
+def _nobody_waits() -> None:
+    """Nothing."""
 
 
 def _log_answer(answer: Answer, num_documents: int) -> None:

@@ -1,6 +1,7 @@
 """A person's question goes before a batch's rows, in whatever process each is."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -54,10 +55,20 @@ def test_a_question_of_this_process_counts_while_it_lasts(tmp_path):
     assert not courtesy.somebody_asks()
 
 
+def test_a_question_that_nobody_goes_on_with_holds_nothing_up(tmp_path):
+    courtesy = Courtesy(tmp_path)
+    with courtesy.asking() as goes_on:
+        (mark,) = tmp_path.glob("*.asking")
+        os.utime(mark, (0, 0))
+        assert not courtesy.somebody_asks()
+        goes_on()
+        assert courtesy.somebody_asks()
+
+
 def test_where_nothing_can_be_written_the_question_is_answered_all_the_same(tmp_path):
     (tmp_path / "file").write_text("")
-    with Courtesy(tmp_path / "file" / "asking").asking():
-        pass
+    with Courtesy(tmp_path / "file" / "asking").asking() as goes_on:
+        goes_on()
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ Vectors and queries are those of ``bench/query.py``: real chunks' vectors, blurr
 questions. Each arm builds the index in one process (its peak of memory is told) and searches it in
 a second one, for the ten nearest. ``resident_mb`` is what that one holds after its searches, and
 ``anonymous_mb`` what the system cannot take back of it; ``started_mb`` is what it held with all
-libraries loaded and no index.
+libraries loaded and no index. With ``--data`` the index is kept beside that file, and the same
+command goes on where it was ended.
 """
 
 import argparse
@@ -110,7 +111,7 @@ def main() -> None:
     options.add_argument("--vectors", type=int, default=1_000_000)
     options.add_argument("--eval", type=Path, default=ROOT / "../shared/eval")
     options.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
-    options.add_argument("--data", type=Path, help="kept vectors of real chunks, made if missing")
+    options.add_argument("--data", type=Path, help="file to keep real vectors in; made if missing")
     options.add_argument("--phase", help=argparse.SUPPRESS)
     options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = options.parse_args()
@@ -131,8 +132,12 @@ def main() -> None:
         if not data.exists():
             prepare(given.eval, data)
         for arm in given.arm.split(","):
-            folder = Path(scratch) / arm
-            built = phase("build", folder, arm, data, given.vectors)
+            folder = data.parent / f"index-{arm}-{given.vectors}"
+            done = folder / "built.json"
+            if not done.exists():
+                built = phase("build", folder, arm, data, given.vectors)
+                done.write_text(json.dumps(built), encoding="utf-8")
+            built = json.loads(done.read_text(encoding="utf-8"))
             searched = phase("search", folder, arm, data, given.vectors)
             report["arms"][f"{arm}, {given.vectors:,}"] = {"build": built, **searched}
             print(arm, json.dumps(report["arms"][f"{arm}, {given.vectors:,}"], indent=1))

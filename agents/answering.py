@@ -216,6 +216,11 @@ class Answering:
         return citations, claims
 
 
+def opening(desk: Desk, passages: str) -> list[Message]:
+    """A prompt that begins as those of all questions to these passages do, up to the question."""
+    return _prompt(desk, passages, "")
+
+
 def _prompt(desk: Desk, passages: str, question: str) -> list[Message]:
     return render(
         _template(desk.model.ability, question),

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from agents.answer import Answer, Place
 from agents.desk import Desk
 from retrieval.types import Passage
-from serving.model import Usage
+from serving.model import Message, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,4 +294,17 @@ class Reader(Protocol):
 
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
         """The steps, as they are taken. Closing the iterator stops the work."""
+        ...
+
+
+@runtime_checkable
+class Opening(Protocol):
+    """A reader whose prompts about the same documents begin alike, whatever the question."""
+
+    def opening(self, desk: Desk) -> list[Message] | None:
+        """A prompt with that beginning, to be read ahead; None where there is none.
+
+        Raises:
+            ContextOverflow: the documents do not fit the model's window.
+        """
         ...

@@ -85,7 +85,7 @@ def spent_line(answer: Answer) -> str:
     calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
     return (
         f"{answer.reader} · {answer.model} · {answer.seconds:,.1f} s · {calls} · "
-        f"{usage.prompt_tokens:,} tokens read ({usage.cached_tokens:,} from the cache), "
+        f"{usage.prompt_tokens:,} tokens read ({usage.cached_share:.0%} from the cache), "
         f"{usage.completion_tokens:,} written"
     )
 

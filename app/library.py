@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from agents.answer import Answer, Citation, cite
 from agents.desk import Desk, Scope
-from agents.steps import Reader, Step
+from agents.steps import Opening, Reader, Step
 from app.bulk import Trouble, add_many, expanded
 from app.conversations import Conversations
 from app.courtesy import Courtesy
@@ -27,6 +27,7 @@ from app.progress import OnProgress, silent
 from app.settings import Settings
 from app.shelf_files import Files
 from app.source_view import Sources
+from app.warmer import Warmer
 from memory.database import connect
 from memory.document import Document, Problem
 from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, LibraryReadOnly
@@ -476,7 +477,47 @@ class Library:
         keys = self._scope(documents)
         if not keys:
             raise DocumentNotFound("the library is empty; add a document: gistree add FILE")
-        desk = Desk(
+        desk = self._desk(keys, budget_tokens)
+        asking = nullcontext(_nobody_waits) if unattended else self.courtesy.asking()
+        with asking as goes_on, self.engines.reading():
+            for step in plan.read(desk, clean(question)):
+                goes_on()
+                if isinstance(step, Answer):
+                    _log_answer(step, len(keys))
+                yield step
+
+    def warm(
+        self,
+        *,
+        documents: Collection[str] | None = None,
+        reader: str | None = None,
+        budget_tokens: int | None = None,
+    ) -> Usage:
+        """Has the model read ahead what every question to these documents begins with.
+
+        The first question then finds it in the prefix cache. Nothing is done for readers whose
+        prompts hold what a search finds. Arguments and errors are those of ``read``.
+
+        Returns:
+            Tokens spent.
+        """
+        plan: Reader = make("agents.readers", reader or self.settings.reader)
+        keys = self._scope(documents)
+        if not keys or not isinstance(plan, Opening):
+            return Usage()
+        with self.engines.reading():
+            messages = plan.opening(self._desk(keys, budget_tokens))
+            if messages is None:
+                return Usage()
+            return self.model.complete(messages, max_tokens=1).usage
+
+    @cached_property
+    def warmer(self) -> Warmer:
+        """Calls ``warm`` in the background."""
+        return Warmer(self)
+
+    def _desk(self, keys: tuple[str, ...], budget_tokens: int | None) -> Desk:
+        return Desk(
             documents=keys,
             search=lambda query, top_k: self._search(query, keys, top_k),
             document=self._document,
@@ -487,13 +528,6 @@ class Library:
             tokens_per_s=self.engines.pace,
             memories=self.memories,
         )
-        asking = nullcontext(_nobody_waits) if unattended else self.courtesy.asking()
-        with asking as goes_on, self.engines.reading():
-            for step in plan.read(desk, clean(question)):
-                goes_on()
-                if isinstance(step, Answer):
-                    _log_answer(step, len(keys))
-                yield step
 
     @property
     def courtesy(self) -> Courtesy:

@@ -84,6 +84,11 @@ class Settings(BaseSettings):
         description="Passages whose vectors are searched in memory, 800 bytes each with the "
         "default embedder; past that they are searched on the disk",
     )
+    warm_up: bool = Field(
+        default=False,
+        description="Whether the web page has the model read short documents ahead, while the "
+        "person types (docs/web.md)",
+    )
     batches_stand_back: bool = Field(
         default=True,
         description="Whether a batch begins nothing new while a person waits for an answer, where "

@@ -188,7 +188,7 @@ def show_answer(answer: Answer, *, several: bool) -> None:
         out.print("  The nearest passages:")
     show_citations(answer.citations or answer.nearest, several=several)
     usage = answer.usage
-    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    cached = f" ({usage.cached_share:.0%} of them cached)" if usage.cached_tokens else ""
     out.print(
         plain(
             f"  {answer.reader}, {answer.model}: {usage.prompt_tokens:,} tokens read{cached}, "

@@ -99,7 +99,7 @@ def measured(place: Path, settings: Settings, work) -> dict:
         "rows_an_hour": round(3600 * len(found) / seconds, 1),
         "seconds": round(seconds, 1),
         "model_idle_share": round(1 - model.busy_s / seconds, 4),
-        "cached_share": round(usage.cached_tokens / max(usage.prompt_tokens, 1), 3),
+        "cached_share": round(usage.cached_share, 3),
         "prompt_tokens": usage.prompt_tokens,
         "found": found,
     }

@@ -30,6 +30,11 @@ class Usage:
     completion_tokens: int = 0
     calls: int = 0
 
+    @property
+    def cached_share(self) -> float:
+        """Part of the prompts that came from the prefix cache, 0.0 to 1.0."""
+        return self.cached_tokens / max(self.prompt_tokens, 1)
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.prompt_tokens + other.prompt_tokens,

@@ -6,6 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from app.conversations import Conversations, Turn
+from app.library import Library
 from app.reading_choices import reader_choices, suggested_questions
 from app.types import Entry
 from ui.asking import Choice, choose
@@ -29,16 +30,17 @@ def page() -> None:
     chat_list(talks)
     source = opened_source()
     if source is None:
-        _chat(talks, entries, library.settings.reader)
+        _chat(library, entries)
         return
     left, right = st.columns([1, 1], gap="medium")
     with left:
-        _chat(talks, entries, library.settings.reader)
+        _chat(library, entries)
     with right, st.container(key="gt-source"):
         source_pane(source)
 
 
-def _chat(talks: Conversations, entries: Sequence[Entry], usual_reader: str) -> None:
+def _chat(library: Library, entries: Sequence[Entry]) -> None:
+    talks, usual_reader = library.conversations, library.settings.reader
     chat_id = opened_chat()
     turns = talks.turns(chat_id) if chat_id else []
     if not entries and not turns:
@@ -47,6 +49,8 @@ def _chat(talks: Conversations, entries: Sequence[Entry], usual_reader: str) -> 
     if not turns:
         st.title("Read")
     choice = choose(entries, usual_reader, turns[-1] if turns else None)
+    if library.settings.warm_up and entries:
+        library.warmer.begin(choice.documents, choice.reader, choice.budget_tokens)
     groups = _by_question(turns)
     if len(groups) > _SHOWN and not st.toggle(f"Show {len(groups) - _SHOWN} earlier questions"):
         groups = groups[-_SHOWN:]

@@ -8,10 +8,10 @@ from agents.answer import Answer
 from agents.desk import Desk
 from agents.parts import document_tokens
 from agents.question_kind import Kind, kind_of
-from agents.routing import Machine, Task, kind_by_model, route
-from agents.steps import Degraded, Reader, Routed, Step
+from agents.routing import Machine, Route, Task, kind_by_model, route
+from agents.steps import Degraded, Opening, Reader, Routed, Step
 from serving.errors import ContextOverflow
-from serving.model import Usage
+from serving.model import Message, Usage
 from serving.plugins import make
 
 __all__ = ["AutoReader"]
@@ -37,16 +37,7 @@ class AutoReader:
     def read(self, desk: Desk, question: str) -> Iterator[Step]:
         """Routed, then the steps of the reader that was taken."""
         kind, usage = self._kind(desk, question)
-        task = Task(
-            kind, _tokens(desk), len(desk.documents), self.patience_s, _gists_kept(desk, kind)
-        )
-        machine = Machine(
-            ability=desk.model.ability,
-            window=desk.model.context_window,
-            tokens_per_s=desk.tokens_per_s,
-            budget_tokens=desk.budget_tokens,
-        )
-        taken = route(task, machine)
+        taken = self._route(desk, kind)
         yield Routed(taken.reader, taken.budget_tokens, kind, taken.why, usage)
         try:
             for step in _read(taken.reader, desk, taken.budget_tokens, question):
@@ -58,6 +49,26 @@ class AutoReader:
             yield Degraded("reads what a search finds", str(error))
             for step in _read("oprag", desk, desk.budget_tokens, question):
                 yield _with(usage, step)
+
+    def opening(self, desk: Desk) -> list[Message] | None:
+        """Of documents that are read whole to look something up; see ``agents.steps.Opening``."""
+        taken = self._route(desk, "look-up")
+        reader = make("agents.readers", taken.reader)
+        if not isinstance(reader, Opening):
+            return None
+        return reader.opening(replace(desk, budget_tokens=taken.budget_tokens))
+
+    def _route(self, desk: Desk, kind: Kind) -> Route:
+        task = Task(
+            kind, _tokens(desk), len(desk.documents), self.patience_s, _gists_kept(desk, kind)
+        )
+        machine = Machine(
+            ability=desk.model.ability,
+            window=desk.model.context_window,
+            tokens_per_s=desk.tokens_per_s,
+            budget_tokens=desk.budget_tokens,
+        )
+        return route(task, machine)
 
     def _kind(self, desk: Desk, question: str) -> tuple[Kind, Usage]:
         kind, told_by = kind_of(question)

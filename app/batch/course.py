@@ -38,7 +38,7 @@ class Course:
     @property
     def hits(self) -> float:
         """Share of the prompts' tokens that came from a cache."""
-        return self.usage.cached_tokens / max(self.usage.prompt_tokens, 1)
+        return self.usage.cached_share
 
     def __str__(self) -> str:
         if not self.rows:

@@ -9,6 +9,7 @@ import pytest
 from desks import desk_of, document_of
 from fake_models import ObligingLLM
 
+from agents.steps import Opening
 from serving.plugins import make
 
 TEXT = "\n\n".join(
@@ -70,3 +71,20 @@ def test_the_confirmation_begins_as_the_answer_did(ability):
     for asked in prompts(ability, "full"):
         for answer, confirm in pairwise(asked):
             assert shared(answer, confirm) >= 0.95 * len(confirm)
+
+
+@pytest.mark.parametrize("ability", ["tiny", "small", "large"])
+@pytest.mark.parametrize("reader", ["full", "auto"])
+def test_what_is_read_ahead_is_how_the_prompts_begin(ability, reader):
+    desk = desk_of(ObligingLLM(ability=ability), document_of("Rye", TEXT[:1_500]))
+    opening = words(make("agents.readers", reader).opening(desk))
+    for _ in make("agents.readers", reader).read(desk, QUESTIONS[0]):
+        pass
+    (first, *_) = (words(seen) for seen in desk.model.seen)
+    assert shared(opening, first) >= 0.95 * len(opening)
+
+
+def test_where_prompts_hold_what_is_found_there_is_nothing_to_read_ahead():
+    desk = desk_of(ObligingLLM(ability="small"), document_of("Rye", TEXT), budget_tokens=60)
+    assert make("agents.readers", "auto").opening(desk) is None
+    assert not isinstance(make("agents.readers", "oprag"), Opening)

@@ -234,3 +234,15 @@ def test_the_source_is_searched_and_paged(reading):
     assert page.number_input[1].value == before - 1
     press(page, "Zoom in")
     assert page.session_state.source_zoom == 125
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_short_documents_are_read_ahead_where_that_is_wanted(reading, monkeypatch, wanted):
+    monkeypatch.setenv("GISTREE_WARM_UP", str(wanted))
+    page, library = reading(*["x"] * 9)
+    page.selectbox(key="asked_reader").set_value("full").run()
+    ends = time.monotonic() + (5 if wanted else 0.5)
+    while time.monotonic() < ends and not library.model.seen:
+        time.sleep(0.05)
+    assert not page.exception
+    assert bool(library.model.seen) is wanted

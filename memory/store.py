@@ -251,8 +251,11 @@ class Store:
         with self.transaction() as session:
             for at in range(0, len(chunk_ids), _AT_ONCE):
                 part = [int(number) for number in chunk_ids[at : at + _AT_ONCE]]
-                for row in session.scalars(select(ChunkRow).where(ChunkRow.id.in_(part))):
-                    found[row.id] = (row.document_id, Span(row.start, row.end))
+                # Columns and not rows of the table: objects of the ORM take three times as long.
+                columns = ChunkRow.id, ChunkRow.document_id, ChunkRow.start, ChunkRow.end
+                query = select(*columns).where(ChunkRow.id.in_(part))
+                for number, document_id, start, end in session.execute(query):
+                    found[number] = (document_id, Span(start, end))
         return found
 
     # ---- changing --------------------------------------------------------------------------

@@ -69,8 +69,9 @@ class VectorIndex:
 
     def holds_only(self, documents: Collection[str]) -> bool:
         """Whether there is no document but these to search."""
+        among = frozenset(documents)
         with self._lock:
-            return (self._documents.keys() | self._missing) <= set(documents)
+            return self._documents.keys() <= among and self._missing <= among
 
     def holds(self, shelf: Shelf, document_id: str) -> bool:
         """Whether a document's chunks are here, and one found by its vector is that one."""

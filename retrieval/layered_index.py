@@ -170,9 +170,9 @@ class LayeredIndex:
             self._changes = {}
             old, dead, fresh, comes_back = self._disk, self._dead, self._fresh, self._fits_memory()
         try:
-            disk, memory = None, DenseIndex(self.dim)
+            disk = None
             if comes_back and old:
-                _fill(memory, old, dead, fresh)
+                memory = _all_in_memory(old, dead, fresh)
             else:
                 disk = written(parent, fresh.contents(), dim=self.dim, old=old, dead=dead)
                 memory = DenseIndex(self.dim, flat_most=4 * FLAT_MOST)  # soon empty again
@@ -225,15 +225,16 @@ class LayeredIndex:
         return self._disk is not None and len(self) * REGROW < self._memory_most
 
 
-def _fill(memory: DenseIndex, old: DiskCells, dead: Ids, fresh: DenseIndex) -> None:
-    """Puts in all that lives on the disk and all that is new."""
-    ids = old.ids[~np.isin(old.ids, dead)]
+def _all_in_memory(old: DiskCells, dead: Ids, fresh: DenseIndex) -> DenseIndex:
+    """All that lives on the disk and all that is new."""
+    memory, ids = DenseIndex(fresh.dim), old.ids[~np.isin(old.ids, dead)]
     for start in range(0, len(ids), FLAT_MOST):
         part = ids[start : start + FLAT_MOST]
         memory.add(part, old.vectors(part).astype(np.float32))
     for some, vectors in fresh.contents():
         memory.remove(some)
         memory.add(some, vectors.astype(np.float32))
+    return memory
 
 
 def _erase(disk: DiskCells, ids: Ids) -> None:

@@ -50,8 +50,9 @@ def batch(
         Path | None, typer.Option(help="Also write what it came to: a .html or .json file.")
     ] = None,
     at_once: Annotated[
-        int, typer.Option(min=1, help="Rows at a time, at most; with --on, of each worker.")
-    ] = 64,
+        int,
+        typer.Option(min=0, help="Rows at a time (with --on, of each worker); 0: as many as pay."),
+    ] = 0,
     on: Annotated[
         str,
         typer.Option(

@@ -548,6 +548,7 @@ class Library:
         limit: int = 0,
         retry_failed: bool = False,
         redo: bool = False,
+        at_once: int = 0,
         on: str = "",
         on_event: "Callable[[Event], None] | None" = None,
     ) -> "Totals":
@@ -567,6 +568,7 @@ class Library:
             limit: The first so many rows only; 0 for all.
             retry_failed: Rows that failed before are asked again.
             redo: Answers made with other settings are thrown away.
+            at_once: Rows at a time; 0 finds it by measuring.
             on: A cluster of Ray's that answers; else this process does.
             on_event: Told of every row that is done, and of waiting.
 
@@ -593,6 +595,7 @@ class Library:
                 limit=limit,
                 retry_failed=retry_failed,
                 redo=redo,
+                most_at_once=at_once,
                 on=on,
             ) as batch,
         ):

@@ -166,6 +166,21 @@ def num_at_once(model: LanguageModel) -> int:
     return model.num_at_once if isinstance(model, Parallel) else 1
 
 
+@runtime_checkable
+class Overloadable(Protocol):
+    """A model behind a server that says when it is too busy."""
+
+    @property
+    def overloaded_at(self) -> float:
+        """When it last said so, as ``time.monotonic()`` has it; 0.0 where it never did."""
+        ...
+
+
+def overloaded_at(model: LanguageModel) -> float:
+    """When the model's server last said that it is too busy; 0.0 where it never did."""
+    return model.overloaded_at if isinstance(model, Overloadable) else 0.0
+
+
 def drain(stream: Stream) -> Completion:
     """The whole of a stream."""
     while True:

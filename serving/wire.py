@@ -4,6 +4,7 @@ import json
 import logging
 import random
 import time
+from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from serving.refusals import explained
 log = logging.getLogger(__name__)
 
 _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_OVERLOADED = frozenset({429, 503})
 _LONGEST_WAIT_S = 30.0
 _CONNECT_S = 5.0
 _TRIES_TO_CONNECT = 3
@@ -44,6 +46,7 @@ class Wire:
     max_tries: int = 5
     first_wait_s: float = 0.5
     _client: httpx.Client = field(init=False)
+    _overloads: deque[float] = field(default_factory=lambda: deque([0.0], maxlen=1))
 
     def __post_init__(self) -> None:
         try:
@@ -61,6 +64,11 @@ class Wire:
             limits=httpx.Limits(max_connections=None),  # callers queue at the server, not here
         )
         object.__setattr__(self, "_client", client)
+
+    @property
+    def overloaded_at(self) -> float:
+        """When the server last said that it is too busy (429, 503), ``time.monotonic()``."""
+        return self._overloads[-1]
 
     def close(self) -> None:
         """Closes the connections."""
@@ -158,6 +166,8 @@ class Wire:
                 text = _text(response)
                 if response.status_code not in _TRY_AGAIN:
                     raise explained(self.base_url, response.status_code, text)
+                if response.status_code in _OVERLOADED:
+                    self._overloads.append(time.monotonic())
                 problem = f"answers {response.status_code}: {text[:200].strip()}"
                 wait_s = _asked_wait(response) or wait_s
             if attempt >= tries:

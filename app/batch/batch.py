@@ -14,7 +14,7 @@ from app.batch.run import Event, Runner, Terms
 from app.batch.settings import agree, differences
 from app.batch.table import Table, cells, read_fields
 from app.batch.templates import each_document
-from app.batch.throttle import Throttle
+from app.batch.throttle import throttle_for
 from app.library import Library
 from app.models import paces
 from serving.plugins import make
@@ -50,7 +50,8 @@ class Batch:
         redo: Answers made with other settings are thrown away; else that is an error. Those made
             with the same ones stay.
         dry_run: Only for ``estimate``: nothing is written.
-        most_at_once: Rows that are asked at a time, at most; on a cluster by each worker.
+        most_at_once: Rows that are asked at a time; 0 finds it by measuring. On a cluster it is
+            each worker's.
         on: A cluster to be asked on, see ``app.batch.ray_cluster.joined``; else in this process.
         workers: Processes that answer there; 0 takes as many as there is room for.
     """
@@ -68,7 +69,7 @@ class Batch:
     retry_failed: bool = False
     redo: bool = False
     dry_run: bool = False
-    most_at_once: int = 64
+    most_at_once: int = 0
     on: str = ""
     workers: int = 0
     _survey: Survey = field(init=False)
@@ -194,7 +195,8 @@ class Batch:
     def _runner(self) -> "Runner | Spread":
         terms = Terms(self.documents, self.reader, self.budget_tokens)
         if not self.on:
-            return Runner(self.library, self._journal, terms, Throttle(most=self.most_at_once))
+            throttle = throttle_for(self.library.model, self.most_at_once)
+            return Runner(self.library, self._journal, terms, throttle)
         from app.batch.spread import Spread
 
         return Spread(

@@ -10,7 +10,7 @@ from app.batch.attempts import Attempts
 from app.batch.questions import Row
 from app.batch.run import Event, RowDone, Runner, Terms
 from app.batch.tally import Tally
-from app.batch.throttle import Throttle
+from app.batch.throttle import Throttle, throttle_for
 from app.library import Library
 from app.settings import Settings
 from serving.errors import GistreeError
@@ -28,7 +28,7 @@ class Errand:
         library: Address of the library, as ``app.place.Place.address`` has it.
         settings: What the person chose, by name; the rest is as the worker's machine has it.
         terms: How rows are asked.
-        most_at_once: Rows that a worker asks at a time, at most.
+        most_at_once: Rows that a worker asks at a time; 0 finds it by measuring.
         run: Name of this run; no two share one.
     """
 
@@ -78,7 +78,7 @@ class PieceWorker:
         """Opens nothing yet: a library that cannot be opened is told of by the first piece."""
         self._errand = errand
         self._library: Library | None = None
-        self._throttle = Throttle(most=errand.most_at_once)
+        self._throttle: Throttle | None = None
         self._attempts = Attempts(errand.run)
 
     def __call__(self, batch: Mapping[str, Sequence[bytes]]) -> Iterator[dict[str, list[bytes]]]:
@@ -114,6 +114,8 @@ class PieceWorker:
             if self._library is None:
                 settings = Settings(**self._errand.settings)
                 self._library = Library(self._errand.library, settings=settings)
+            if self._throttle is None:
+                self._throttle = throttle_for(self._library.model, self._errand.most_at_once)
             runner = Runner(self._library, outbox, self._errand.terms, self._throttle)
             for event in runner.run(rows):
                 if isinstance(event, RowDone):

@@ -11,7 +11,7 @@ WINDOW = 10_000
 
 def about(row: Row) -> tuple[str, ...]:
     """What rows share whose prompts may begin alike: reader and documents, in whatever order."""
-    return (row.reader, *sorted(row.documents))
+    return (row.reader, *sorted(set(row.documents)))
 
 
 def planned(

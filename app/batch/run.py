@@ -19,7 +19,7 @@ from app.library import Library
 from app.present import answer_json
 from memory.errors import LibraryError
 from serving.errors import GistreeError, ModelUnavailable
-from serving.model import Usage, num_at_once
+from serving.model import Usage, num_at_once, overloaded_at
 
 log = logging.getLogger(__name__)
 
@@ -130,6 +130,7 @@ class Runner:
     waits_s: tuple[float, ...] = _WAITS_S
     _stop: threading.Event = field(default_factory=threading.Event)
     _notices: list[Waiting] = field(default_factory=list)
+    _heard_at: float = field(default_factory=time.monotonic)
 
     def run(self, rows: Iterable[Row]) -> Iterator[Event]:
         """Answers the rows that the journal does not have. Closing the iterator stops the work.
@@ -160,10 +161,15 @@ class Runner:
         done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
         while self._notices:
             yield self._notices.pop(0)
+            self.throttle.restart()  # the wait says nothing about how many rows pay
         for future in done:
             running.discard(future)
-            yield future.result()
-            self.throttle.finished()
+            event = future.result()
+            yield event
+            self.throttle.finished(event.usage.prompt_tokens + event.usage.completion_tokens + 1)
+        if overloaded_at(self.library.model) > self._heard_at:
+            self._heard_at = time.monotonic()
+            self.throttle.overloaded()
 
     def _answer(self, row: Row) -> RowDone:
         begun = time.perf_counter()
@@ -179,6 +185,8 @@ class Runner:
                 if pause is None:
                     raise
                 self._notices.append(Waiting(str(gone), pause))
+                if isinstance(gone, ModelUnavailable):
+                    self.throttle.overloaded()
                 log.warning("waits %s s: %s", pause, gone)
                 if self._stop.wait(pause):
                     raise _Stopped from gone
@@ -235,7 +243,7 @@ class Runner:
     def _read(self, row: Row) -> Answer:
         # Nobody looks on: a part of a name could be another document than is meant.
         # In one order always: rows about the same documents share their prompts' beginning.
-        own = sorted(self.library.show(name, exact=True).id for name in row.documents)
+        own = sorted({self.library.show(name, exact=True).id for name in row.documents})
         self._stand_back()
         steps: Iterator[Step] = self.library.read(
             row.question,

@@ -34,7 +34,7 @@ class Spread:
         terms: How rows are asked.
         on: The cluster, see ``joined``.
         workers: Processes that answer; 0 takes as many as the cluster has processors for.
-        most_at_once: Rows that each of them asks at a time, at most.
+        most_at_once: Rows that each of them asks at a time; 0 finds it by measuring.
         join: Joins the cluster.
     """
 
@@ -43,7 +43,7 @@ class Spread:
     terms: Terms
     on: str
     workers: int = 0
-    most_at_once: int = 64
+    most_at_once: int = 0
     join: Callable[[str], AbstractContextManager[Cluster]] = joined
 
     def run(self, rows: Iterable[Row]) -> Iterator[Event]:

@@ -76,6 +76,11 @@ class OpenAIServer:
         """Whether ``choose`` says how likely the texts are, not letters that stand for them."""
         return self.dialect.scores_text
 
+    @property
+    def overloaded_at(self) -> float:
+        """When the server last said that it is too busy, ``time.monotonic()``; 0.0 for never."""
+        return self._wire.overloaded_at
+
     def close(self) -> None:
         """Closes the connections."""
         self._wire.close()

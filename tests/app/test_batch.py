@@ -13,11 +13,10 @@ import pytest
 from app.batch.batch import Batch
 from app.batch.errors import BadQuestions, BatchChanged, BatchError, OutputNotWritable
 from app.batch.journal import Journal
-from app.batch.plan import planned
+from app.batch.plan import about, planned
 from app.batch.questions import Row, questions
 from app.batch.run import RowDone, Waiting
 from app.batch.tally import Tally
-from app.batch.throttle import Throttle
 from memory.errors import StorageFull
 from serving.errors import ModelUnavailable
 
@@ -159,6 +158,42 @@ def test_rows_of_one_document_are_asked_one_after_the_other():
     assert [r.number for r in planned(rows, lambda r: r.documents, window=3)] == [0, 1, 2, 3, 4, 5]
 
 
+def test_the_order_in_which_a_row_names_documents_makes_no_other_group():
+    rows = [
+        Row(n, str(n), "?", documents)
+        for n, documents in enumerate([("a", "b"), ("c",), ("b", "a"), ("b", "a", "b"), ("a",)])
+    ]
+    assert [row.number for row in planned(rows, about)] == [0, 2, 3, 1, 4]
+
+
+def test_no_more_rows_are_read_than_a_window_holds():
+    read = []
+    rows = (read.append(n) or Row(n, str(n), "?") for n in range(100))
+    order = planned(rows, about, window=10)
+    next(order)
+    assert len(read) == 10
+
+
+def test_rows_about_the_same_documents_share_the_beginning_of_their_prompts(asked, lamp, tmp_path):
+    library = asked(*["The well was forty feet deep."] * 20)
+    library.add(lamp)
+    source = ask_file(
+        tmp_path,
+        {"question": "How deep was it?", "documents": ["well.txt", "lamp.txt"]},
+        {"question": "How deep was the well?", "documents": ["lamp.txt", "well.txt"]},
+    )
+    with Batch(library, source, tmp_path / "a.jsonl", reader="full", most_at_once=1) as batch:
+        list(batch.run())
+    first, second = (
+        messages[-1].content
+        for messages in library.model.seen
+        if "How deep" in messages[-1].content and "stated" not in messages[-1].content.lower()
+    )
+    same = next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    assert "forty feet" in first[:same]
+    assert "Petrel" in first[:same]
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
 def test_answers_in_the_order_of_the_questions_in_every_format(asked, well, tmp_path, suffix):
     library = asked()
@@ -292,18 +327,6 @@ def test_a_server_that_stays_away_ends_the_run_and_no_row_is_lost(asked, three, 
         with pytest.raises(ModelUnavailable):
             list(runner.run(questions(three)))
         assert len(journal.status) == journal.status.count("ok") == 1
-
-
-def test_more_rows_at_a_time_while_that_pays():
-    throttle = Throttle(window=4, most=16)
-    now = throttle._since
-    seen = [throttle.limit]
-    for rate in (1, 2, 4, 4, 4):
-        for _ in range(max(4, 2 * throttle.limit)):
-            now += 1 / rate
-            throttle.finished(now)
-        seen.append(throttle.limit)
-    assert seen == [1, 2, 4, 8, 4, 4]  # eight at a time were no faster than four
 
 
 def test_nothing_finished_is_lost_or_repeated_however_often_it_is_killed(tmp_path, well):

@@ -206,7 +206,7 @@ def test_a_row_that_ends_its_worker_every_time_fails_and_stops_no_other(
                         continue
 
     monkeypatch.setattr(Attempts, "of", never_forgotten())
-    monkeypatch.setattr(library, "read", read)
+    monkeypatch.setattr(library, "read_unattended", read)
     cluster = Fragile(cpus=2, cpus_of_least=2, is_here=True, through_client=False)
     _, rows = spread(library, source, tmp_path / "a.jsonl", cluster)
     assert len(rows) == 12

@@ -3,11 +3,12 @@
     python bench/readers.py [--readers full,oprag,gist,tree,auto] [--minutes 60]
 
 For each set of questions: share of right choices or token-F1, answers that hold the gold wording,
-evidence read (it stood in the last prompt) and cited, refusals of questions that have an answer and
-of those that have none, quotes that do not stand in the source, tokens, calls and seconds. Beside
-the readers: ``closed-book`` (the question alone, a control for what the model knows by heart) and,
-where LlamaIndex is installed, its vector and tree query engines over the same model. Every answer
-is kept as a line of a file, so that a run that ends early goes on with the same command.
+evidence read whole (all its wording stood in the last prompt, from which pruning drops sentences)
+and cited, refusals of questions that have an answer and of those that have none, quotes that do not
+stand in the source, tokens, calls and seconds. Beside the readers: ``closed-book`` (the question
+alone, a control for what the model knows by heart) and, where LlamaIndex is installed, its vector
+and tree query engines over the same model. Every answer is kept as a line of a file, so that a run
+that ends early goes on with the same command.
 """
 
 import argparse
@@ -270,7 +271,7 @@ def measures(rows: list[dict]) -> dict:
         "right": share(r["right"] for r in yes if "right" in r),
         "f1": share(r["f1"] for r in yes),
         "holds": share(r["holds"] for r in yes),
-        "evidence read": share(r["read"] for r in yes if r.get("read") is not None),
+        "evidence read whole": share(r["read"] for r in yes if r.get("read") is not None),
         "evidence cited": share(r["cited"] for r in yes if r["cited"] is not None),
         "refused": share(not r["found"] for r in yes),
         "strangers": len(no),

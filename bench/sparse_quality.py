@@ -84,11 +84,7 @@ def main() -> None:
             model.llm.reset_prefix_cache()
         row: dict = {"setting": setting or "dense"}
         told = [each for together in asked for each in model.told(together)]
-        for kind in dict.fromkeys(kind for kind, _, _ in told):
-            values = [value for mine, each, _ in told if mine == kind for value in each]
-            row[f"{kind}_log_probability"] = round(sum(values) / len(values), 3)
-        likeliest = [all_first for kind, _, all_first in told if kind == "needle"]
-        row["needle_recall"] = round(sum(likeliest) / max(len(likeliest), 1), 3)
+        row |= scores(told)
         row["read"] = model.read()
         row["wall_s"] = round(time.perf_counter() - begun, 1)
         rows.append(row)
@@ -107,6 +103,17 @@ def main() -> None:
     file.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
+def scores(told: list[tuple[str, list[float], bool]]) -> dict[str, float]:
+    """Of each kind the mean log-probability of a token; the share of needles that are found."""
+    found = {}
+    for kind in dict.fromkeys(kind for kind, _, _ in told):
+        values = [value for mine, each, _ in told if mine == kind for value in each]
+        found[f"{kind}_log_probability"] = round(sum(values) / len(values), 3)
+    likeliest = [all_first for kind, _, all_first in told if kind == "needle"]
+    found["needle_recall"] = round(sum(likeliest) / max(len(likeliest), 1), 3)
+    return found
+
+
 def phase(setting: str) -> str:
     from serving.sparse_plugin import parse
 
@@ -123,7 +130,7 @@ def bounding(setting: str) -> bool:
 class Model:
     """A model in vLLM whose attention can be changed between questions."""
 
-    def __init__(self, folder: Path, tokens: int) -> None:
+    def __init__(self, folder: Path, tokens: int, **engine: str) -> None:
         from vllm import LLM
         from vllm.v1.sample.logits_processor import AdapterLogitsProcessor
 
@@ -147,7 +154,6 @@ class Model:
 
         self.llm = LLM(
             model=str(folder),
-            dtype="float32",
             max_model_len=min(tokens + 128, 8_192),
             enforce_eager=True,
             enable_prefix_caching=True,
@@ -155,6 +161,7 @@ class Model:
             block_size=32,
             seed=0,
             logits_processors=[Forcing],
+            **{"dtype": "float32"} | engine,
         )
         self._tokenizer = self.llm.get_tokenizer()
         self._counts = (0, 0)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from agents.answer import Answer
 from agents.fields import Value, value_of
 from agents.steps import Step
+from app.batch.leading import Queue
 from app.batch.plan import about, planned
 from app.batch.questions import Row
 from app.batch.tally import Tally
@@ -142,21 +143,25 @@ class Runner:
         """
         open_rows = (row for row in rows if row.number not in self.journal.status)
         ordered = open_rows if self.in_order else planned(open_rows, about)
+        together = num_at_once(self.library.model) > 1
+        queue = Queue(iter(ordered), one_ahead=together and not self.in_order)
         running: set[Future[RowDone]] = set()
         with ThreadPoolExecutor(self.throttle.most, thread_name_prefix="batch") as pool:
             try:
-                for row in ordered:
-                    running.add(pool.submit(self._answer, row))
-                    while len(running) >= self.throttle.limit:
-                        yield from self._finished(running)
-                while running:
-                    yield from self._finished(running)
+                while True:
+                    row = queue.take() if len(running) < self.throttle.limit else None
+                    if row is not None:
+                        running.add(pool.submit(self._answer, row))
+                    elif running:
+                        yield from self._finished(running, queue)
+                    else:
+                        break
             finally:
                 self._stop.set()
                 for future in running:
                     future.cancel()
 
-    def _finished(self, running: set[Future[RowDone]]) -> Iterator[Event]:
+    def _finished(self, running: set[Future[RowDone]], queue: Queue) -> Iterator[Event]:
         """Waits a little for rows that are done, and takes them out."""
         done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
         while self._notices:
@@ -165,6 +170,7 @@ class Runner:
         for future in done:
             running.discard(future)
             event = future.result()
+            queue.done(event.row)
             yield event
             self.throttle.finished(event.usage.prompt_tokens + event.usage.completion_tokens + 1)
         if overloaded_at(self.library.model) > self._heard_at:

@@ -14,6 +14,17 @@ def wire(server: FakeServer):
     made.close()
 
 
+@pytest.mark.parametrize(("status", "told"), [(429, True), (503, True), (500, False)])
+def test_a_server_that_is_too_busy_is_told_of_though_a_later_try_succeeds(
+    server, wire, status, told
+):
+    server.say("/x", Answer("busy", status), {"fine": True})
+    assert wire.overloaded_at == 0.0
+    before = time.monotonic()
+    assert wire.get("/x") == {"fine": True}
+    assert (wire.overloaded_at >= before) is told
+
+
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 def test_a_busy_server_is_asked_again(server, wire, status):
     server.say("/x", Answer("busy", status), Answer("busy", status), {"fine": True})

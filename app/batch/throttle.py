@@ -27,7 +27,8 @@ class Throttle:
             that is more.
         gain: How much faster work must be done for a doubled limit to stay; one row more must gain
             its share of that.
-        loss: What part of the best rate is a fall.
+        loss: What part of the best rate is a fall; the first rows about documents, whose beginnings
+            are in no cache yet, alone make a window slower. 0 sees none.
         patience: Windows without a change before one more row is tried.
     """
 
@@ -35,7 +36,7 @@ class Throttle:
     most: int = _MOST_OF_A_SERVER
     window: int = 6
     gain: float = 1.15
-    loss: float = 0.7
+    loss: float = 0.5
     patience: int = 4
     _doubling: bool = True
     _before: int = 0  # the limit that one being tried goes back to; 0 while none is tried
@@ -119,10 +120,11 @@ def throttle_for(model: LanguageModel, at_once: int = 0) -> Throttle:
 
     Args:
         model: One that computes one request at a time gets one row ahead; a server gets more.
-        at_once: So many rows, if the person says it; 0 finds it by measuring.
+        at_once: So many rows, if the person says it, while the server takes them; 0 finds it by
+            measuring.
     """
     if at_once:
-        return Throttle(limit=at_once, most=at_once)
+        return Throttle(limit=at_once, most=at_once, loss=0.0)
     at_a_time = num_at_once(model)
     if at_a_time == 1:
         return Throttle(most=at_a_time + _ONE_AHEAD)

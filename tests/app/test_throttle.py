@@ -78,5 +78,8 @@ def test_the_bound_is_the_models_own_and_a_persons_number_holds():
     alone.num_at_once = 8
     assert throttle_for(alone).most == 64
     given = throttle_for(alone, 5)
-    Server(64).serve(given, 200)
+    now, _ = Server(64).serve(given, 200)
+    Server(64, row_s=9.0).serve(given, 200, now=now)
     assert given.limit == 5
+    given.overloaded()
+    assert given.limit == 2

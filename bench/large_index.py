@@ -106,15 +106,15 @@ def phase(name: str, folder: Path, arm: str, data: Path, num_vectors: int) -> di
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--arm", default="memory,disk")
-    options.add_argument("--vectors", type=int, default=1_000_000)
-    options.add_argument("--eval", type=Path, default=ROOT / "../shared/eval")
-    options.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
-    options.add_argument("--data", type=Path, help="file to keep real vectors in; made if missing")
-    options.add_argument("--phase", help=argparse.SUPPRESS)
-    options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--arm", default="memory,disk")
+    parser.add_argument("--vectors", type=int, default=1_000_000)
+    parser.add_argument("--eval", type=Path, default=ROOT / "../shared/eval")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--data", type=Path, help="file to keep real vectors in; made if missing")
+    parser.add_argument("--phase", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
     if given.phase:
         shelf = shelf_of(given.data, given.vectors)
         if given.phase == "build":
@@ -141,7 +141,8 @@ def main() -> None:
             searched = phase("search", folder, arm, data, given.vectors)
             report["arms"][f"{arm}, {given.vectors:,}"] = {"build": built, **searched}
             print(arm, json.dumps(report["arms"][f"{arm}, {given.vectors:,}"], indent=1))
-            report["command"] = "python bench/large_index.py --arm memory,disk"
+            options = f"--arm {given.arm} --vectors {given.vectors}"
+            report["command"] = f"python bench/large_index.py {options}"
             report["machine"] = {"cores": os.cpu_count(), "vectors_in_memory": MEMORY_MOST}
             file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 

@@ -73,13 +73,23 @@ def contents(index: Any, lock: threading.Lock) -> Iterator[tuple[Ids, NDArray[np
                 ids, codes = tools.get_invlist(index.invlists, cell)
             yield ids, codes.view(np.float16)
         return
-    with lock:  # at once: what is removed shifts all that lies behind it
+    with lock:
         ids = faiss.vector_to_array(index.id_map)
-        codes = faiss.vector_to_array(faiss.downcast_index(index.index).codes)
-    vectors = codes.view(np.float16).reshape(len(ids), index.d)
     step = 65_536
     for start in range(0, len(ids), step):
-        yield ids[start : start + step], vectors[start : start + step]
+        part = ids[start : start + step]
+        with lock:
+            now = faiss.vector_to_array(index.id_map)
+            rows = np.arange(start, start + len(part))
+            if not np.array_equal(now[rows[rows < len(now)]], part):
+                # What was removed meanwhile has shifted all that lies behind it.
+                rows = np.flatnonzero(np.isin(now, part))
+            if not len(rows):
+                continue
+            codes = faiss.downcast_index(index.index).codes
+            every = faiss.rev_swig_ptr(codes.data(), codes.size()).reshape(len(now), -1)
+            vectors = every[rows].view(np.float16)
+        yield now[rows], vectors
 
 
 def selector(ids: Ids) -> tuple[Any, Any]:

@@ -4,7 +4,6 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -204,13 +203,16 @@ class DenseIndex:
         count, before = len(self), self._learnt_from
         misfit = count > max(self._flat_most, REGROW * before) or count * REGROW < before
         if misfit and count not in self._quiet and self._learner is None:
-            self._learner = begun(partial(self._learn, count))
+            self._learner = begun(self._learn)
 
-    def _learn(self, count: int) -> None:
-        """Makes the kind that fits so many vectors, fills it, and puts it in use."""
-        old = self._index
+    def _learn(self) -> None:
+        """Makes the kind that fits what is there, fills it, and puts it in use."""
+        with self._lock:  # it may have waited for its turn, and more may have come
+            old, count, self._changes = self._index, len(self), {}
         self._quiet = range(count - count // REGROW, count + count // REGROW)  # should this fail
         try:
+            if self._abandoned:
+                return
             fresh = self._fitting(old, count)
             for ids, vectors in contents(old, self._lock):
                 if self._abandoned:

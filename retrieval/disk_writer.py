@@ -104,7 +104,6 @@ def _merge(draft: Path, arrived: Ids, *, dim: int, old: DiskCells | None, dead: 
     order = np.argsort(every, kind="stable")
     every[order].tofile(draft / IDS)
     beside = draft / "new"
-    new = np.memmap(beside, np.float16, "r", shape=(len(arrived), dim)) if len(arrived) else None
     with (draft / VECTORS).open("wb") as out:
         for start in range(0, len(order), _AT_ONCE):
             which = order[start : start + _AT_ONCE]
@@ -112,10 +111,11 @@ def _merge(draft: Path, arrived: Ids, *, dim: int, old: DiskCells | None, dead: 
             is_old = which < len(kept)
             if old is not None:
                 block[is_old] = old.rows(kept[which[is_old]])
-            if new is not None:
+            if len(arrived):  # mapped for each block: what was touched would stay in memory
+                new = np.memmap(beside, np.float16, "r", shape=(len(arrived), dim))
                 block[~is_old] = new[place[which[~is_old] - len(kept)]]
+                del new
             out.write(block.data)
-    del new
     beside.unlink()
     return new_ids
 

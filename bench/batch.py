@@ -12,8 +12,7 @@ other's prompts in the cache.
 An arm ends after ``--minutes``; 0 lets it answer every row. In that time the loop takes the first
 rows as they arrive, and the batch the first of its order, so rows an hour compares rates over the
 same set, not over the same rows; ``rows`` says how many each had. What an arm has done lies in the
-work folder: the same command goes on where it was ended, for another ``--minutes`` if they are not
-used up.
+work folder: the same command goes on where it was ended, until the arm's minutes are used up.
 
 Reported: rows an hour, share of the time in which no request was before the model, share of prompt
 tokens that were cached, rows at a time at the end, and whether both found the same answers, over

@@ -1,7 +1,7 @@
 r"""Rows an hour of a batch against a loop that asks one question after the other as they arrive.
 
     python bench/batch.py --work FOLDER [--documents 50] [--questions 500] [--reader full]
-                          [--model NAME or URL] [--minutes 20]
+                          [--model NAME or URL] [--minutes 0]
 
 The same model, library, questions and reader, in one run. The documents are whole: stories and
 contracts of the question sets under ``$GISTREE_SHARED``, those nearest to ``--words``. Their
@@ -9,26 +9,27 @@ questions arrive shuffled over the documents. The loop is ``library.ask`` row by
 ``library.batch``. Each begins with a library and a model opened anew, so that neither finds the
 other's prompts in the cache.
 
-An arm ends after ``--minutes``; 0 lets it answer every row. In that time the loop takes the first
-rows as they arrive, and the batch the first of its order, so rows an hour compares rates over the
-same set, not over the same rows; ``rows`` says how many each had. What an arm has done lies in the
-work folder: the same command goes on where it was ended, until the arm's minutes are used up.
+An arm ends when every row is answered, or after ``--minutes``. What it has done lies in the work
+folder: the same command goes on where it was ended. Where an arm was cut short the report says
+``whole: false``, and it favours the batch: the loop's first rows are the first about most
+documents, and none of those can be in the cache.
 
 Reported: rows an hour, share of the time in which no request was before the model, share of prompt
 tokens that were cached, rows at a time at the end, and whether both found the same answers, over
 the rows that both had. A server keeps its prefix cache from one arm to the next: start it anew
 between ``--arm loop`` and ``--arm batch``; whichever comes second writes the report.
 
-How long it takes, on two cores: twice ``--minutes``, and two more to embed the documents. Whole:
+How long it takes on two cores, roughly reckoned from the pace of prompts and replies:
 
-    embedded   python bench/batch.py --work /tmp/b-embedded --model qwen2.5-coder-0.5b-instruct \
-                   --minutes 20                                                         42 minutes
-    vLLM       gistree serve /path/to/model --port 8000 &
-               python bench/batch.py --work /tmp/b-vllm --model http://127.0.0.1:8000 \
-                   --minutes 15 --arm loop                      (and the same with --arm batch)
-                                                                                        35 minutes
-    tries      python bench/batch.py --work /tmp/b-tiny --model smollm2-135m-instruct \
-                   --documents 5 --questions 20 --words 500 --minutes 1.5                4 minutes
+    embedded   python bench/batch.py --work /tmp/b-tiny --model smollm2-135m-instruct     80 minutes
+    vLLM       gistree serve /path/to/smollm2 --port 8000 &
+               python bench/batch.py --work /tmp/b-vllm --model http://127.0.0.1:8000 --arm loop
+               (the server anew, then the same with --arm batch)                          30 minutes
+    a try      python bench/batch.py --work /tmp/b-try --model smollm2-135m-instruct \
+                   --documents 5 --questions 20 --words 500                                2 minutes
+
+Five documents fit the embedded model's prompt cache (1 GiB), so there the loop finds as much in it
+as the batch does; fifty do not.
 """
 
 import argparse
@@ -225,7 +226,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=1_500, help="documents nearest to it")
     parser.add_argument("--reader", default="full")
     parser.add_argument("--model", default="qwen2.5-coder-0.5b-instruct")
-    parser.add_argument("--minutes", type=float, default=20.0, help="of each arm; 0: all rows")
+    parser.add_argument("--minutes", type=float, default=0.0, help="of each arm; 0: all rows")
     parser.add_argument("--arm", choices=["loop", "batch"], help="only this one; else both")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results")
     options = parser.parse_args()
@@ -255,6 +256,7 @@ def main() -> None:
         f"--questions {options.questions} --words {options.words} --reader {options.reader} "
         f"--model {options.model} --minutes {options.minutes:g}",
         "words_of_documents": round(sum(len(t.split()) for t in texts.values()) / len(texts)),
+        "whole": len(loop.rows) == len(batch.rows) == len(rows),
         "one by one": loop.summary(),
         "batch": batch.summary(),
         "rows_of_both": len(both),

@@ -52,7 +52,7 @@ def learnt(sample: Vectors, *, num_cells: int, num_threads: int) -> Any:
 
 def num_cells(count: int) -> int:
     """How many cells suit so many vectors: the power of two nearest to four times the root."""
-    return int(2 ** round(np.log2(4 * np.sqrt(count))))
+    return int(2 ** round(np.log2(4 * np.sqrt(max(count, 1)))))
 
 
 def contents(index: Any, lock: threading.Lock) -> Iterator[tuple[Ids, NDArray[np.float16]]]:

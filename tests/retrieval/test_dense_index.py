@@ -28,6 +28,17 @@ def test_few_vectors_are_searched_exactly():
     assert scores[0, 0] == pytest.approx((vectors @ queries[0]).max(), abs=1e-3)
 
 
+def test_an_index_that_is_emptied_goes_back_and_is_filled_again():
+    index, vectors = filled(3_000, flat_most=1_000)
+    index.settle()
+    assert index.kind == "cells"
+    index.remove(np.arange(3_000))
+    index.settle()
+    assert (index.kind, len(index)) == ("flat", 0)
+    index.add(np.arange(5), vectors[:5])
+    assert index.search(vectors[:1], 1)[1].tolist() == [[0]]
+
+
 def test_it_grows_into_cells_by_itself_and_learns_them_anew():
     index, vectors = filled(9_000, flat_most=1_000)
     index.settle()

@@ -55,7 +55,7 @@ class TreeReader:
     The way is a depth-first walk: at each node the children are ranked, the best is entered, and
     the next best is where the walk goes on when it turns back. No leaf is read twice. The short
     versions of the nodes on the way to useful leaves are the working memory: they stand before
-    the answer's prompt.
+    the answer's prompt. Where no leaf helps, the answer comes from what the search found.
 
     Attributes:
         max_steps: Most nodes that are entered in a document, leaves included.
@@ -93,10 +93,16 @@ class TreeReader:
             useful += [(tree, node, score) for node, score in walk.useful]
             seen += walk.seen
         nearest = passages or seen
-        if not useful:
-            yield answering.not_found(desk, Basis("", (), nearest), usage)
+        if useful:
+            basis = yield from _basis(desk, question, useful, nearest)
+        elif nearest:
+            # A small model says no to parts that hold the answer; the answer's own prompt, and
+            # what checks it, tell better whether there is one.
+            yield Degraded("answers from what the search found", "no part that was read helps")
+            basis = yield from gather(desk, question, nearest)
+        else:
+            yield answering.not_found(desk, Basis("", (), ()), usage)
             return
-        basis = yield from _basis(desk, question, useful, nearest)
         yield from answering.answer(desk, question, basis, usage)
 
 

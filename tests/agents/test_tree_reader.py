@@ -7,7 +7,7 @@ from fake_models import ObligingLLM
 
 from agents.answer import Answer
 from agents.readers.tree import TreeReader
-from agents.steps import Walked
+from agents.steps import Degraded, Walked
 from memory.options import MemoryOptions
 
 NAMES = ("Adela", "Bertram", "Clothilde", "Dietmar", "Edith", "Fabian", "Gisela", "Hubert")
@@ -58,8 +58,8 @@ def walk(model, **options):
 
 
 @pytest.mark.parametrize("ability", ["tiny", "small", "large"])
-def test_a_walk_that_finds_nothing_reads_every_leaf_once_and_says_not_found(ability):
-    walked, answer = walk(Walker(ability=ability, parts=[1] * 100), max_steps=100)
+def test_a_walk_that_finds_nothing_reads_every_leaf_once(ability):
+    walked, _ = walk(Walker(ability=ability, parts=[1] * 100), max_steps=100)
     read = [step.node for step in walked if step.action == "read"]
     assert len(read) == len(set(read))
     assert (
@@ -69,8 +69,22 @@ def test_a_walk_that_finds_nothing_reads_every_leaf_once_and_says_not_found(abil
         )
         == TEXT
     )
-    assert not answer.found
-    assert answer.nearest
+
+
+def test_where_no_part_helps_the_search_answers_and_a_step_says_so():
+    desk = desk_of(Walker(), MARKET, budget_tokens=300)
+    steps = list(TreeReader(max_calls=100).read(desk, QUESTION))
+    [degraded] = [step for step in steps if isinstance(step, Degraded)]
+    assert "what the search found" in str(degraded)
+    assert steps[-1].found
+    assert steps[-1].usage == desk.model.spent
+
+
+def test_where_no_part_helps_and_the_model_finds_nothing_it_is_not_found():
+    model = ObligingLLM(say=lambda messages: "NOT FOUND")
+    steps = list(TreeReader().read(desk_of(model, MARKET, budget_tokens=300), QUESTION))
+    assert not steps[-1].found
+    assert steps[-1].nearest
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,10 +102,9 @@ def test_the_walk_turns_back_until_it_finds_the_leaf(name):
 
 
 def test_the_walk_ends_after_so_many_steps():
-    walked, answer = walk(Walker(), max_steps=3)
+    walked, _ = walk(Walker(), max_steps=3)
     assert len([step for step in walked if step.action in ("down", "up", "read")]) == 3
     assert "after 3 steps" in walked[-1].why
-    assert not answer.found
 
 
 def test_a_large_model_gives_its_reason_and_may_turn_back():

@@ -33,6 +33,7 @@ _REFUSAL = re.compile(
     r" (?:do|does|did)(?: not|n['’]t) (?:\w+ )?(?:hold|contain|mention|say|provide|state|specify)",
     re.IGNORECASE,
 )
+_LIST_MARK = re.compile(r"\(?\d{1,3}[.)]")
 _QUOTED = re.compile(r"[“\"]([^“”\"]{15,})[”\"]")
 _MAX_CITATIONS = 6
 _PLACES_OF_THE_WHOLE = 4
@@ -194,9 +195,12 @@ class Answering:
         scores: dict[tuple[str, Span], float] = {}
         firsts: set[tuple[str, Span]] = set()
         places: list[tuple[Span, list[tuple[str, Span]]]] = []
-        for sentence in sentences(draft):
+        said = sentences(draft)
+        for sentence in said:
             claim = sentence.of(draft)
             if not any(character.isalnum() for character in claim):
+                continue
+            if len(said) > 1 and _LIST_MARK.fullmatch(claim):
                 continue
             found = supporter.support(question, claim, evidence, desk.embedder)
             keys = [(piece.document_id, piece.span) for piece, _ in found]

@@ -15,11 +15,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from agents.numerals import in_figures, plain_figures
 from memory.document import Span
 from retrieval.types import Embedder
 from retrieval.words import index_words
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+# What a model numbers or points with, which says nothing of the document: "2)", "[3]", "(page 7)".
+_MARK = re.compile(
+    r"^\s*\(?\d{1,3}[.)]\s+(?=\S)"
+    r"|\[\d+(?:\s*[,;–-]\s*\d+)*\]"
+    r"|\((?:pp?\.|pages?|parts?)\s*\d+(?:\s*[,;–-]\s*\d+)*\)",
+    re.IGNORECASE,
+)
+_BARE = frozenset({"yes", "no", "true", "false"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +72,23 @@ class Supporter:
     ) -> list[tuple[Evidence, float]]:
         """The sentences that bear a claim out, the best first; empty where none does.
 
-        A claim with a number that stands in none of the evidence is never borne out.
+        A claim with a number that stands in none of the evidence, in figures or in words, is never
+        borne out. A bare yes or no says of the evidence what the question does.
         """
         if not evidence:
             return []
-        claimed, asked = set(index_words(claim)), set(index_words(question))
+        claim = _MARK.sub(" ", claim)
+        texts = [in_figures(sentence.text) for sentence in evidence]
+        claimed, asked = _words(claim), _words(question)
         own = (claimed - asked) or claimed
-        everything = " ".join(sentence.text for sentence in evidence)
-        have = set(_NUMBER.findall(everything)) | set(_NUMBER.findall(question))
-        if any(number not in have for number in _NUMBER.findall(claim)):
+        if claimed and claimed <= _BARE:
+            own = asked
+        numbers = set(_NUMBER.findall(plain_figures(claim)))
+        if numbers - set(_NUMBER.findall(" ".join([*texts, in_figures(question)]))):
             return []
-        rows = [set(index_words(sentence.text)) for sentence in evidence]
+        originals = " ".join([*(sentence.text for sentence in evidence), question])
+        spelt_out = numbers - set(_NUMBER.findall(plain_figures(originals)))
+        rows = [set(index_words(text)) for text in texts]
         weights = _weights(own | asked, rows)
         lexical = np.array(
             [
@@ -98,9 +113,14 @@ class Supporter:
                 chosen.append(i)
                 covered |= own & rows[i]
         words_enough = _share(own, covered, weights) >= self.needed_words
-        if not words_enough and meaning[best] < self.needed_meaning:
+        # "Three" stands in many a text: meaning alone makes no 3 of it.
+        if not words_enough and (spelt_out or meaning[best] < self.needed_meaning):
             return []
         return [(evidence[i], float(score[i])) for i in chosen]
+
+
+def _words(text: str) -> set[str]:
+    return set(index_words(in_figures(text)))
 
 
 def _weights(wanted: set[str], rows: Sequence[set[str]]) -> dict[str, float]:

@@ -36,7 +36,7 @@ class ObligingLLM:
             ability: As of any model.
             context_window: Words.
             say: What it replies, whatever form is asked; where not given, it obliges.
-            break_at: Number of the call, from 0, at which its server goes away for once.
+            break_at: Number of the call, from 0, in whose middle its server goes away for once.
         """
         self.ability: Ability = ability
         self.context_window = context_window
@@ -64,6 +64,9 @@ class ObligingLLM:
             text = first_sentence(messages)
         words = re.findall(r"\S*\s*", text)
         words = [word for word in words if word]
+        if self._breaks():
+            yield from words[: len(words) // 2]
+            raise ModelUnavailable("the server hung up")
         yield from words[:max_tokens]
         usage = Usage(prompt, 0, min(len(words), max_tokens), 1)
         self.spent += usage
@@ -75,6 +78,8 @@ class ObligingLLM:
 
     def choose(self, messages: Sequence[Message], options: Sequence[str]) -> Choice:
         usage = Usage(self._take(messages, 1), 0, 0, 1)
+        if self._breaks():
+            raise ModelUnavailable("the server hung up")
         self.spent += usage
         return Choice((-0.1, *(-4.0 for _ in options[1:])), usage)
 
@@ -92,9 +97,10 @@ class ObligingLLM:
         if prompt + reply_tokens > self.context_window:
             raise ContextOverflow(prompt, self.context_window, reply_tokens)
         self.seen.append(tuple(messages))
-        if self._break_at == len(self.seen) - 1:
-            raise ModelUnavailable("the server hung up")
         return prompt
+
+    def _breaks(self) -> bool:
+        return self._break_at == len(self.seen) - 1
 
 
 class WithoutScores(ObligingLLM):

@@ -3,7 +3,8 @@
 The other way round, a LangChain chat model for gistree, is ``serving/backends/langchain.py``.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Collection, Generator, Iterator, Mapping
 from typing import Any
 
 from agents.answer import Answer, Citation, cite
@@ -93,8 +94,8 @@ def _as_langchain(tool: Tool, reach: Reach) -> Any:
 class LibraryReader(Runnable):
     """A reader over a library: a question in, an ``Answer`` with checked citations out.
 
-    ``invoke`` gives the answer; ``stream`` gives the reader's steps, the last of which is it. Only
-    ``invoke`` tells LangChain's callbacks.
+    ``invoke`` gives the answer; ``stream`` gives the reader's steps, the last of which is it; so do
+    ``ainvoke`` and ``astream`` in a thread. Only the first of each tells LangChain's callbacks.
     """
 
     def __init__(
@@ -124,7 +125,29 @@ class LibraryReader(Runnable):
 
     def stream(self, input: str, config: RunnableConfig | None = None, **_: Any) -> Iterator[Step]:
         """The steps towards the answer, as they are taken."""
-        yield from self._library.read(input, **self._options)
+        yield from self._steps(input)
+
+    async def astream(
+        self, input: str, config: RunnableConfig | None = None, **_: Any
+    ) -> AsyncIterator[Step]:
+        """As ``stream``; the event loop goes on while the model reads."""
+        steps = self._steps(input)
+        going: asyncio.Task[Step | None] | None = None
+        try:
+            while True:
+                going = asyncio.create_task(asyncio.to_thread(next, steps, None))
+                step = await asyncio.shield(going)
+                if step is None:
+                    return
+                yield step
+        finally:
+            # A step that is being taken when nobody wants it any more cannot be broken off.
+            if going is not None:
+                await asyncio.gather(going, return_exceptions=True)
+            steps.close()
+
+    def _steps(self, question: str) -> Generator[Step, None, None]:
+        yield from self._library.read(question, **self._options)
 
     def _ask(self, question: str) -> Answer:
         return self._library.ask(question, **self._options)

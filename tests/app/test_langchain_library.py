@@ -1,5 +1,8 @@
 """A library as LangChain sees it, with the real LangChain."""
 
+import asyncio
+import time
+
 import pytest
 
 pytest.importorskip("langchain", reason="needs the extra; make test-extras")
@@ -71,6 +74,53 @@ def test_a_reader_runs_in_a_chain(opened, lamp):
     steps = list(reader.stream("Which schooner struck the reef?"))
     assert isinstance(steps[-1], Answer)
     assert len(steps) > 3
+
+
+def test_a_reader_streams_its_steps_to_an_event_loop(opened, lamp):
+    from agents.answer import Answer
+    from app.langchain import LibraryReader
+
+    library = opened(*["The Petrel struck the reef."] * 3)
+    library.add(lamp)
+    reader = LibraryReader(library, reader="oprag")
+    question = "Which schooner struck the reef?"
+
+    async def talk():
+        steps = [step async for step in reader.astream(question)]
+        some = reader.astream(question)
+        first = await anext(some)
+        await some.aclose()
+        return steps, first, await reader.ainvoke(question)
+
+    steps, first, answer = asyncio.run(talk())
+    assert isinstance(steps[-1], Answer)
+    assert len(steps) > 3
+    assert str(first) == str(steps[0])
+    assert answer.found
+
+
+def test_a_step_that_is_awaited_no_longer_ends_before_the_reading_is_closed():
+    from app.langchain import LibraryReader
+
+    told = []
+
+    class Slow:
+        def read(self, question, **options):
+            try:
+                time.sleep(0.3)
+                told.append("step")
+                yield "step"
+            finally:
+                told.append("closed")
+
+    async def give_up():
+        steps = LibraryReader(Slow()).astream("Which schooner?")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(steps), 0.05)
+        await steps.aclose()
+
+    asyncio.run(give_up())
+    assert told == ["step", "closed"]
 
 
 def test_an_agent_of_langchains_can_use_the_tools(opened, lamp):

@@ -30,7 +30,11 @@ MAX_QUESTION_CHARS = 4_000
 _REFUSAL = re.compile(
     r"\W*not[ _]found\b"
     r"|\W*(?:the|these|this)? ?(?:given |provided )?(?:passages?|documents?|text|context)"
-    r" (?:do|does|did)(?: not|n['’]t) (?:\w+ )?(?:hold|contain|mention|say|provide|state|specify)",
+    r" (?:do|does|did)(?: not|n['’]t) (?:\w+ )?(?:hold|contain|mention|say|provide|state|specify)"
+    r"|\W*(?:(?:the |an )?answer|it|this) (?:is|was)(?: not|n['’]t)"
+    r" (?:found|stated|mentioned|given|provided|specified)\b"
+    r"|\W*there is no (?:mention|information)\b"
+    r"|\W*unknown\W*$",
     re.IGNORECASE,
 )
 _LIST_MARK = re.compile(r"\(?\d{1,3}[.)]")

@@ -45,10 +45,19 @@ class Warmer:
                 if wanted is None:
                     self._works = False
                     return
-            documents, reader, budget = wanted
-            try:
-                usage = self.library.warm(documents=documents, reader=reader, budget_tokens=budget)
-            except GistreeError as error:  # the question itself will say it to the person
-                log.info("not read ahead: %s", error)
-            else:
-                log.info("read ahead", extra={"tokens": usage.prompt_tokens})
+            if not self._read_ahead(wanted):
+                with self._lock:
+                    self._last = None  # the same may be tried again
+
+    def _read_ahead(self, wanted: Wanted) -> bool:
+        documents, reader, budget = wanted
+        try:
+            usage = self.library.warm(documents=documents, reader=reader, budget_tokens=budget)
+        except GistreeError as error:  # the question itself will say it to the person
+            log.info("not read ahead: %s", error)
+            return False
+        except Exception:  # of ours, or of a library's: nobody waits for this, so the log has it
+            log.exception("not read ahead")
+            return False
+        log.info("read ahead", extra={"tokens": usage.prompt_tokens})
+        return True

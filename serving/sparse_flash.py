@@ -124,6 +124,7 @@ class SparseFlashImpl(FlashAttentionImpl):  # type: ignore[misc]
             and attn_metadata.causal is True
             and attn_metadata.mm_prefix_query_range_tensor is None
             and attn_metadata.rswa_prefix_lens is None
+            and _by_heads(kv_cache)
         ):
             with query.device:
                 step = shared_step(attn_metadata, kv_cache.shape[2])
@@ -170,3 +171,11 @@ class SparseFlashImpl(FlashAttentionImpl):  # type: ignore[misc]
             fa_version=self.vllm_flash_attn_version,
         )
         answer.copy_(said if rows.places is None else said.index_select(0, rows.back()))
+
+
+def _by_heads(kv_cache: Tensor) -> bool:
+    """Whether one head's part of a block is a block by itself; else attention stays dense."""
+    if kv_cache.stride(0) == kv_cache.shape[1] * kv_cache.stride(1):
+        return True
+    say_once("the cache does not lie head by head (strides %s): dense", kv_cache.stride())
+    return False

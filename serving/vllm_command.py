@@ -243,8 +243,11 @@ def _why_dense(serving: Serving, machine: Machine, engine: Engine) -> tuple[str,
             f"attention will be dense: vLLM {engine.version} is not among the tested "
             f"({', '.join(TESTED)})"
         )
-    if machine.num_gpus:
-        notes.append("attention will be dense: sparse attention runs on processors only so far")
+    if machine.num_gpus and "gpu=1" not in serving.attention:
+        notes.append(
+            "attention will be dense: sparse attention has been run on processors only; "
+            "to try it on a GPU, add the option gpu=1"
+        )
     if serving.kv_dtype != "auto":
         notes.append(f"attention will be dense: it reads no keys and values in {serving.kv_dtype}")
     return tuple(notes)

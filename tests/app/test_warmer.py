@@ -67,11 +67,12 @@ def test_the_same_is_read_ahead_once_and_of_what_came_meanwhile_the_latest():
     assert library.asked == [(("a",), "full", None), (("d",), "full", None)]
 
 
-def test_what_cannot_be_read_ahead_ends_nothing():
-    library = Slow(ModelUnavailable("gone"))
+@pytest.mark.parametrize("error", [ModelUnavailable("gone"), RuntimeError("no memory")])
+def test_what_cannot_be_read_ahead_ends_nothing_and_may_be_tried_again(error):
+    library = Slow(error)
     library.goes.set()
     warmer = Warmer(library)
-    for reader in ("full", "auto"):
+    for reader in ("full", "full", "auto"):
         warmer.begin(None, reader, 300)
         until(lambda: not warmer._works)
-    assert [reader for _, reader, _ in library.asked] == ["full", "auto"]
+    assert [reader for _, reader, _ in library.asked] == ["full", "full", "auto"]

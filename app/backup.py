@@ -1,7 +1,9 @@
 """A whole library in one file, and back.
 
-The file is a tar archive: the database as it was at one moment, the documents' files, and at the
-end a list with the SHA-256 of each, by which it is checked before anything is put in its place.
+The file is a tar archive: the database as it was at one moment, the documents' files, questions and
+answers of batches that were ordered in it, what ``gistree watch`` has seen, and at the end a list
+with the SHA-256 of each, by which it is checked before anything is put in its place. The index is
+not in it: it is derived.
 """
 
 import hashlib
@@ -12,6 +14,7 @@ import re
 import shutil
 import tarfile
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -22,7 +25,11 @@ from memory.snapshot import files_of, snapshot
 
 _DATABASE = "library.db"
 _LIST = "gistree-backup.json"
-_NAMES = re.compile(r"library\.db|files/[0-9a-f]{2}/[0-9a-f]{64}[^/\\]{0,16}")
+_BESIDE = re.compile(r"watched\.json|batches/[\w-]{1,80}/[\w-][\w.-]{0,80}")
+_NAMES = re.compile(
+    rf"library\.db|files/[0-9a-f]{{2}}/[0-9a-f]{{64}}[^/\\]{{0,16}}|{_BESIDE.pattern}"
+)
+_PASSING = (".lock", ".part", ".tmp")
 _BLOCK_BYTES = 1 << 20
 _TRIES = 5
 
@@ -49,7 +56,7 @@ def backup(place: Place, file: Path) -> int:
         for _ in range(_TRIES):
             snapshot(place.url, copy, where=str(place))
             needed = files_of(copy)
-            if _write(part, copy, place.files, needed):
+            if _write(part, copy, place, needed):
                 os.replace(part, file)
                 return sum(needed.values())
             copy.unlink()
@@ -59,17 +66,21 @@ def backup(place: Place, file: Path) -> int:
     )
 
 
-def _write(part: Path, copy: Path, files: Path, needed: dict[str, bool]) -> bool:
+def _write(part: Path, copy: Path, place: Place, needed: dict[str, bool]) -> bool:
     """Writes the archive; False where a document went after the database was copied."""
     sums: dict[str, str] = {}
     with part.open("wb") as out, tarfile.open(fileobj=out, mode="w") as archive:
         sums[_DATABASE] = _put(archive, copy, _DATABASE)
         for name, whole in sorted(needed.items()):
             try:
-                sums[f"files/{name}"] = _put(archive, files / name, f"files/{name}")
+                sums[f"files/{name}"] = _put(archive, place.files / name, f"files/{name}")
             except FileNotFoundError:
                 if whole:
                     return False
+        for path in _beside(place):
+            name = path.relative_to(place.folder).as_posix()
+            with suppress(FileNotFoundError):  # its batch was deleted meanwhile
+                sums[name] = _put(archive, path, name)
         listed = json.dumps({"layout": 1, "sha256": sums}, indent=1).encode()
         member = tarfile.TarInfo(_LIST)
         member.size = len(listed)
@@ -80,14 +91,30 @@ def _write(part: Path, copy: Path, files: Path, needed: dict[str, bool]) -> bool
     return True
 
 
+def _beside(place: Place) -> list[Path]:
+    """Files of the library that neither the database names nor can be made again."""
+    found = [place.folder / "watched.json", *sorted(place.batches.glob("*/*"))]
+    return [
+        path
+        for path in found
+        if path.is_file()
+        and path.suffix not in _PASSING
+        and _BESIDE.fullmatch(path.relative_to(place.folder).as_posix())
+    ]
+
+
 def _put(archive: tarfile.TarFile, path: Path, name: str) -> str:
+    """Takes a file in as long as it is now: answers may be written behind that meanwhile."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(0)
         member = tarfile.TarInfo(name)
-        member.size = os.fstat(file.fileno()).st_size
+        member.size = left = os.fstat(file.fileno()).st_size
+        digest = hashlib.sha256()
+        while block := file.read(min(left, _BLOCK_BYTES)):
+            digest.update(block)
+            left -= len(block)
+        file.seek(0)
         archive.addfile(member, file)
-    return digest
+    return digest.hexdigest()
 
 
 def restore(file: Path, folder: Path) -> int:

@@ -32,6 +32,48 @@ def test_what_comes_back_is_what_went_in(opened, shelf, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
 
 
+def test_batches_and_what_is_watched_come_back_too(opened, shelf, tmp_path):
+    place = shelf.place
+    kept = {
+        place.folder / "watched.json": "{}",
+        place.batches / "b-1" / "questions.csv": "question\nHow deep?\n",
+        place.batches / "b-1" / "answers.jsonl": '{"row": 0}\n',
+        place.batches / "b-1" / "answers.jsonl.settings.json": "{}",
+    }
+    passing = place.batches / "b-1" / "answers.jsonl.lock"
+    for path, text in {**kept, passing: ""}.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    shelf.backup(tmp_path / "library.tar")
+    restore(tmp_path / "library.tar", tmp_path / "again")
+    for path, text in kept.items():
+        assert (tmp_path / "again" / path.relative_to(place.folder)).read_text() == text
+    assert not (tmp_path / "again" / passing.relative_to(place.folder)).exists()
+
+
+def test_answers_that_are_written_meanwhile_do_not_spoil_it(opened, shelf, tmp_path):
+    answers = shelf.place.batches / "b-1" / "answers.jsonl"
+    answers.parent.mkdir(parents=True)
+    answers.write_text("{}\n")
+    stop = threading.Event()
+
+    def write():
+        with answers.open("a") as file:
+            while not stop.is_set():
+                file.write('{"row": 1}\n' * 50)
+                file.flush()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for number in range(5):
+            shelf.backup(tmp_path / f"{number}.tar")
+            restore(tmp_path / f"{number}.tar", tmp_path / f"again-{number}")
+    finally:
+        stop.set()
+        writer.join()
+
+
 def test_a_backup_is_of_one_moment_while_others_write(opened, shelf, tmp_path):
     stop = threading.Event()
 

@@ -27,7 +27,7 @@ from app.progress import OnProgress, silent
 from app.settings import Settings
 from app.shelf_files import Files
 from app.source_view import Sources
-from app.warmer import Warmer
+from app.warmer import ReadAhead, Warmer, read_ahead
 from memory.database import connect
 from memory.document import Document, Problem
 from memory.errors import DocumentError, DocumentNotFound, EmptyDocument, LibraryReadOnly
@@ -492,24 +492,25 @@ class Library:
         documents: Collection[str] | None = None,
         reader: str | None = None,
         budget_tokens: int | None = None,
-    ) -> Usage:
+    ) -> ReadAhead:
         """Has the model read ahead what every question to these documents begins with.
 
         The first question then finds it in the prefix cache. Nothing is done for readers whose
-        prompts hold what a search finds. Arguments and errors are those of ``read``.
+        prompts hold what a search finds. It ends early where a question is asked meanwhile, also in
+        another process. Arguments and errors are those of ``read``.
 
         Returns:
-            Tokens spent.
+            Tokens spent, and whether all was read.
         """
         plan: Reader = make("agents.readers", reader or self.settings.reader)
         keys = self._scope(documents)
         if not keys or not isinstance(plan, Opening):
-            return Usage()
+            return ReadAhead()
         with self.engines.reading():
             messages = plan.opening(self._desk(keys, budget_tokens))
             if messages is None:
-                return Usage()
-            return self.model.complete(messages, max_tokens=1).usage
+                return ReadAhead()
+            return read_ahead(self.model, messages, self.courtesy.somebody_asks)
 
     @cached_property
     def warmer(self) -> Warmer:

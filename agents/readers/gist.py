@@ -20,7 +20,7 @@ from retrieval.errors import BudgetTooSmall
 from retrieval.types import Passage
 from serving.asking import ask, field, says_yes
 from serving.errors import BadReply
-from serving.model import Usage
+from serving.model import Message, Usage
 
 __all__ = ["GistReader"]
 
@@ -96,6 +96,21 @@ class GistReader:
         basis = yield from _basis(desk, question, shown, opened, passages)
         yield from answering.answer(desk, question, basis, usage)
 
+    def opening(self, desk: Desk) -> list[Message] | None:
+        """What a large model looks up from, where all gists are kept and fit; see ``Opening``."""
+        few = len(desk.documents) <= self.max_documents
+        if desk.model.ability != "large" or not few:
+            return None
+        pages: list[Page] = []
+        for key in desk.documents:
+            memory = desk.memories.kept_gists(key)
+            if memory is None:
+                return None
+            pages += [Page(key, gist, 0.0) for gist in memory.gists]
+        if len(_fitting(desk, pages, _WINDOW_SHARE * desk.model.context_window)) < len(pages):
+            return None  # then the question decides which ones are shown
+        return _lookup_prompt(desk, pages, "", (), self.max_lookups)
+
     def _look_up(
         self, desk: Desk, question: str, shown: Sequence[Page]
     ) -> Generator[Step, None, tuple[list[Page], Usage]]:
@@ -137,16 +152,9 @@ def _named(
             raise BadReply(f"the parts are numbered 1 to {len(shown)}")
         return [shown[n - 1] for n in dict.fromkeys(numbers)]
 
-    names = ", ".join(str(shown.index(page) + 1) for page in opened) or "none"
     asked = ask(
         desk.model,
-        render(
-            "gist-lookup",
-            gists=fenced(_listed(desk, shown, {})),
-            question=question[:MAX_QUESTION_CHARS],
-            opened=names,
-            most=str(most),
-        ),
+        _lookup_prompt(desk, shown, question, opened, most),
         schema=_PARTS,
         read=read,
         max_tokens=_REPLY_TOKENS,
@@ -154,6 +162,18 @@ def _named(
     if asked.value is None:
         return _best(shown, opened)[:most], asked.usage, asked.why
     return [page for page in asked.value if page not in opened][:most], asked.usage, ""
+
+
+def _lookup_prompt(
+    desk: Desk, shown: Sequence[Page], question: str, opened: Sequence[Page], most: int
+) -> list[Message]:
+    return render(
+        "gist-lookup",
+        gists=fenced(_listed(desk, shown, {})),
+        question=question[:MAX_QUESTION_CHARS],
+        opened=", ".join(str(shown.index(page) + 1) for page in opened) or "none",
+        most=str(most),
+    )
 
 
 def _confirmed(

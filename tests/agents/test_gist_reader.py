@@ -118,3 +118,25 @@ def test_a_memory_that_takes_too_many_calls_is_not_made():
     finished(desk.memories.gists(MARKET.id))
     steps = list(GistReader(max_calls=1).read(desk, "What did Edith buy?"))
     assert not any("gistree memory" in s.why for s in steps if isinstance(s, Degraded))
+
+
+def test_what_a_large_model_looks_up_from_can_be_read_ahead_once_it_is_made():
+    model = Steered(parts=[[3], []])
+    desk = desk_for(model)
+    reader = GistReader()
+    assert reader.opening(desk) is None
+    finished(desk.memories.gists(MARKET.id))
+    ahead = reader.opening(desk)[-1].content
+    list(reader.read(desk, "What did Clothilde buy?"))
+    asked = lookups(model)[0]
+    same = next(i for i, (a, b) in enumerate(zip(ahead, asked, strict=False)) if a != b)
+    assert asked[:same].endswith("Question: ")
+    assert GistReader().opening(desk_for(ObligingLLM(ability="small"))) is None
+
+
+def test_gists_of_which_the_question_decides_are_not_read_ahead():
+    model = Steered()
+    desk = desk_for(model)
+    finished(desk.memories.gists(MARKET.id))
+    model.context_window = 100
+    assert GistReader().opening(desk) is None

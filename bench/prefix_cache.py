@@ -51,7 +51,8 @@ def main() -> None:
     if options.only:
         sys.stdout.write("\n" + json.dumps(measured(options, *options.only.split(","))) + "\n")
         return
-    settings = ["one,off", "one,on", "as they come,off", "as they come,on", "planned,on"]
+    loads = ("one", "as they come", "planned")
+    settings = [f"{load},{caching}" for load in loads for caching in ("off", "on")]
     rows = []
     for setting in settings:
         done = subprocess.run(

@@ -66,6 +66,11 @@ class BlockBounds:
                 num_blocks, num_kv_heads, head_dim, block_size=block_size, part=block_size
             )
 
+    @property
+    def num_kv_heads(self) -> int:
+        """Heads whose keys are bounded by themselves."""
+        return int(self.key_min.shape[1])
+
     def write(self, keys: Tensor, slots: Tensor) -> None:
         """Takes in keys as they are written.
 

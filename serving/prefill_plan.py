@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from serving.block_bounds import BlockBounds
-from serving.selection import PrefillSelector, Selection
+from serving.selection import PrefillSelector, Selection, as_one_head
 from serving.sparse_plan import Batch, Rows
 
 
@@ -74,11 +74,11 @@ def prefill_rows(
         batch: The step.
         request: Which of its requests.
         q: Queries of that request's new tokens, [num_tokens, num_kv_heads, group_size, head_dim].
-        bounds: Of the layer.
+        bounds: Of the layer; where they are of one head for all, the selection is shared.
         segments: What ``cut`` made of that request.
         scale: What queries are multiplied with: the softmax scale.
     """
-    size, heads = batch.block_size, q.shape[1]
+    size, heads = batch.block_size, bounds.num_kv_heads
     ends, own = segments.ends, segments.own
     end = batch.seq_lens[request]
     table = batch.block_table[request].long()
@@ -113,7 +113,7 @@ def _before(
     scale: float,
 ) -> Selection:
     """What each segment reads of the blocks before it; nothing where there are none."""
-    starts, own, heads = segments.starts, segments.own, q.shape[1]
+    starts, own, heads = segments.starts, segments.own, bounds.num_kv_heads
     chosen = Selection(
         torch.zeros(len(own), heads, 0, dtype=torch.int64),
         torch.zeros(len(own), heads, dtype=torch.int64),
@@ -125,8 +125,9 @@ def _before(
     some = torch.arange(0, selector.segment, step)
     wanted = (starts[empty:] - starts[0]).unsqueeze(1) + some
     key_min, key_max = bounds.whole.of(table[: int(own[-1])].expand(heads, -1), batch.room)
+    sampled = q[wanted.clamp(max=q.shape[0] - 1)].float() * scale
     found = selector.select(
-        q=q[wanted.clamp(max=q.shape[0] - 1)].float() * scale,
+        q=sampled if heads == q.shape[1] else as_one_head(sampled),
         key_min=key_min.transpose(0, 1),
         key_max=key_max.transpose(0, 1),
         num_blocks=own[empty:],

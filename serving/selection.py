@@ -101,6 +101,25 @@ def upper_bound(q: Tensor, key_min: Tensor, key_max: Tensor) -> Tensor:
     return q.clamp(min=0) @ high.transpose(2, 3) + q.clamp(max=0) @ low.transpose(2, 3)
 
 
+def as_one_head(q: Tensor) -> Tensor:
+    """Queries as those of one KV head whose keys are those of all heads side by side.
+
+    Each is put where its own head's keys are, with zeros elsewhere, so that it scores as before;
+    and what a selector takes over a group of query heads, it takes over all of them.
+
+    Args:
+        q: [..., num_kv_heads, group_size, head_dim].
+
+    Returns:
+        [..., 1, num_kv_heads * group_size, num_kv_heads * head_dim].
+    """
+    *before, heads, group, dim = q.shape
+    wide = q.new_zeros(*before, heads, group, heads, dim)
+    each = torch.arange(heads, device=q.device)
+    wide[..., each, :, each, :] = q.movedim(-3, 0)
+    return wide.reshape(*before, 1, heads * group, heads * dim)
+
+
 def estimated_shares(q: Tensor, keys: SeenKeys, *, tightness: float) -> Tensor:
     """The share of the attention that each block seems to have, of a group's heads the mean.
 

@@ -2,9 +2,10 @@
 
 The same selection as on the CPU. The cache is asked for with each head's part of a block together
 (vLLM's layout LBHNC), so that block ``b`` of head ``h`` is block ``b * num_kv_heads + h`` of a
-cache of one head, by strides alone. What was tested, on a CPU, is everything up to the call of the
-kernel, against one of the same arguments in plain torch (``tests/vllm_real/test_sparse_flash.py``);
-so it is used only where ``gpu=1`` asks for it.
+cache of one head, by strides alone. Where another back end or a connector wants another layout, the
+KV heads of a request share one selection. What was tested, on a CPU, is everything up to the call
+of the kernel, against one of the same arguments in plain torch
+(``tests/vllm_real/test_sparse_flash.py``); so it is used only where ``gpu=1`` asks for it.
 """
 
 from typing import Any
@@ -41,8 +42,9 @@ class SparseFlashBackend(FlashAttentionBackend):  # type: ignore[misc]  # vLLM i
 
     @classmethod
     def supported_kv_cache_layouts(cls) -> tuple[KVCacheLayout, ...]:
-        """Only that in which one head's part of a block is a block itself."""
-        return (KVCacheLayout.LBHNC,)
+        """That in which one head's part of a block is a block itself, before all others."""
+        others = (layout for layout in KVCacheLayout if layout is not KVCacheLayout.LBHNC)
+        return (KVCacheLayout.LBHNC, *others)
 
 
 class SparseFlashBuilder(FlashAttentionMetadataBuilder):  # type: ignore[misc]
@@ -102,6 +104,8 @@ class SparseFlashImpl(FlashAttentionImpl):  # type: ignore[misc]
         super().do_kv_cache_update(layer, key, value, kv_cache, slot_mapping)
         if self.sparse is not None:
             num_blocks, _, block_size, _ = kv_cache.shape
+            if not _by_heads(kv_cache):
+                self.sparse.share()
             with key.device:  # where what is planned is made
                 self.sparse.write(key, slot_mapping, num_blocks=num_blocks, block_size=block_size)
 
@@ -124,7 +128,6 @@ class SparseFlashImpl(FlashAttentionImpl):  # type: ignore[misc]
             and attn_metadata.causal is True
             and attn_metadata.mm_prefix_query_range_tensor is None
             and attn_metadata.rswa_prefix_lens is None
-            and _by_heads(kv_cache)
         ):
             with query.device:
                 step = shared_step(attn_metadata, kv_cache.shape[2])
@@ -148,8 +151,12 @@ class SparseFlashImpl(FlashAttentionImpl):  # type: ignore[misc]
     def _compute(self, query: Tensor, kv_cache: Tensor, output: Tensor, rows: Rows) -> None:
         num_blocks, heads, block_size, width = kv_cache.shape
         group, dim = self.num_queries_per_kv, self.head_size
-        one_head = kv_cache.view(num_blocks * heads, block_size, 1, width)
-        key_cache, value_cache = one_head.split(dim, dim=-1)
+        if self.sparse is not None and self.sparse.shared:
+            group *= heads
+            laid = kv_cache.transpose(1, 2)
+        else:
+            laid = kv_cache.view(num_blocks * heads, block_size, 1, width)
+        key_cache, value_cache = laid.split(dim, dim=-1)
         asked = query.reshape(-1, group, dim)
         answer = output[: len(query)].view(-1, group, dim)
         if rows.places is not None:
@@ -174,8 +181,8 @@ class SparseFlashImpl(FlashAttentionImpl):  # type: ignore[misc]
 
 
 def _by_heads(kv_cache: Tensor) -> bool:
-    """Whether one head's part of a block is a block by itself; else attention stays dense."""
+    """Whether one head's part of a block is a block by itself; else a selection is shared."""
     if kv_cache.stride(0) == kv_cache.shape[1] * kv_cache.stride(1):
         return True
-    say_once("the cache does not lie head by head (strides %s): dense", kv_cache.stride())
+    say_once("the KV cache does not lie head by head: all KV heads read the same blocks")
     return False

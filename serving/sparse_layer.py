@@ -119,6 +119,7 @@ class SparseLayer:
             scale: The softmax scale.
         """
         self._shape = (num_kv_heads, group_size, head_dim)
+        self._num_rows = num_kv_heads
         self._scale = scale
         self._bounds: BlockBounds | None = None
         self._part: int | None = None
@@ -140,6 +141,21 @@ class SparseLayer:
         self._prefill: PrefillSelector | PerLayer | None = attention.prefill
         self._kept: _Kept | None = None
 
+    @property
+    def shared(self) -> bool:
+        """Whether all KV heads of a request read the same blocks."""
+        return self._num_rows < self._shape[0]
+
+    def share(self) -> None:
+        """Has all KV heads read the same blocks, for a cache in which heads do not lie apart.
+
+        Raises:
+            ValueError: keys were taken in head by head before.
+        """
+        if self._bounds is not None and not self.shared:
+            raise ValueError("a layer shares its selection from its first key on, or never")
+        self._num_rows = 1
+
     def write(self, keys: Tensor, slots: Tensor, *, num_blocks: int, block_size: int) -> None:
         """Takes in keys as they are cached.
 
@@ -151,11 +167,17 @@ class SparseLayer:
         """
         if self._bounds is None or self._bounds.key_min.shape[0] != num_blocks:
             heads, _, dim = self._shape
+            rows = self._num_rows
             self._bounds = BlockBounds(
-                num_blocks, heads, dim, block_size=block_size, part=self._part or block_size
+                num_blocks,
+                rows,
+                heads // rows * dim,
+                block_size=block_size,
+                part=self._part or block_size,
             )
         count = min(len(keys), len(slots))
-        self._bounds.write(keys[:count], slots[:count])
+        keys = keys[:count].reshape(count, self._num_rows, -1)
+        self._bounds.write(keys, slots[:count])
 
     def rows(self, layer_name: str, query: Tensor, step: Step) -> Rows | None:
         """What the kernel is to read; None for everything.
@@ -186,7 +208,7 @@ class SparseLayer:
     def _of_layer(self, number: int) -> PrefillSelector | None:
         """The prefill selector of this layer, made at the first call: only then is it known."""
         if isinstance(self._prefill, PerLayer):
-            heads = self._shape[0]
+            heads = self._num_rows
             self._prefill = self._prefill.for_layer(number, heads)
             if self._prefill is None:
                 say_once(
@@ -209,7 +231,7 @@ class SparseLayer:
         ):
             q = query[: len(lengths)].reshape(-1, *self._shape).float() * self._scale
             selection = select_decode(selector, batch, q, bounds)
-            kept = self._kept = _Kept(decode_rows(batch, selection, self._shape[0]))
+            kept = self._kept = _Kept(decode_rows(batch, selection, self._num_rows))
         else:
             kept.rows = replace(kept.rows, seq_lens=kept.rows.seq_lens + 1)
         kept.steps += 1
@@ -220,7 +242,7 @@ class SparseLayer:
     def _prompts(
         self, selector: PrefillSelector, query: Tensor, step: Step, bounds: BlockBounds
     ) -> Rows:
-        batch, heads = step.batch, self._shape[0]
+        batch, heads = step.batch, self._num_rows
         single = self._single(batch)
         parts = [self._beside_prompts(single, query, batch, bounds)] if single else []
         for request, (start, end) in enumerate(
@@ -263,7 +285,7 @@ class SparseLayer:
         self, requests: list[int], query: Tensor, batch: Batch, bounds: BlockBounds
     ) -> Rows:
         """Rows of requests that decode; their selection is for this step alone."""
-        heads = self._shape[0]
+        heads = self._num_rows
         chosen = torch.tensor(requests)
         alone = Batch(
             query_starts=range(len(requests) + 1),
@@ -280,7 +302,7 @@ class SparseLayer:
 
     def _count(self, rows: Rows, batch: Batch) -> None:
         """Each query counts the tokens before it in its row, and in its whole sequence."""
-        heads = self._shape[0]
+        heads = self._num_rows
         if rows.places is None:  # one query a row
             self.tokens_read += int(rows.seq_lens.sum())
             self.tokens_there += sum(batch.seq_lens) * heads

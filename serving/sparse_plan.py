@@ -3,7 +3,8 @@
 Paged attention kernels read what a block table names. The KV cache is head-major, so block ``b`` of
 head ``h`` is block ``b * num_kv_heads + h`` of a cache of one head, and every head can be given its
 own table through the same kernel. A long prompt's segments become rows likewise
-(``serving/prefill_plan.py``).
+(``serving/prefill_plan.py``). Where the cache lies otherwise, all heads of a request share one row:
+they count as one KV head from the bounds of its keys on.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from serving.block_bounds import BlockBounds, Room
 from serving.seen_keys import SeenKeys
-from serving.selection import DecodeSelector, Selection
+from serving.selection import DecodeSelector, Selection, as_one_head
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,10 @@ def select_decode(
         selector: The policy.
         batch: The step.
         q: Queries times the softmax scale, [num_requests, num_kv_heads, group_size, head_dim].
-        bounds: Of the layer.
+        bounds: Of the layer; where they are of one head for all, the selection is shared.
     """
+    if bounds.num_kv_heads < q.shape[1]:
+        q = as_one_head(q)
     most = -(-max(batch.seq_lens) // batch.block_size)
     keys = SeenKeys(
         bounds,

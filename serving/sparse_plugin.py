@@ -129,8 +129,14 @@ def register() -> None:
         return
     if current_platform.is_cpu():
         register_backend(AttentionBackendEnum.CPU_ATTN, "serving.sparse_backend.SparseBackend")
+        for latent in (AttentionBackendEnum.CPU_MLA, AttentionBackendEnum.AMX_MLA):
+            register_backend(latent, f"serving.sparse_uncovered.{latent.name}")
     elif current_platform.is_cuda() and asked.gpu:
-        log.warning("%s: the backend for GPUs has not been run on one before; compare", VARIABLE)
+        log.warning(
+            "%s: the backend for GPUs has not been run on one before; compare. Where vLLM says that"
+            " it takes another backend than FLASH_ATTN (MLA, FlashInfer, …), attention is dense",
+            VARIABLE,
+        )
         register_backend(AttentionBackendEnum.FLASH_ATTN, "serving.sparse_flash.SparseFlashBackend")
     else:
         log.warning(

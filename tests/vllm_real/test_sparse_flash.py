@@ -11,7 +11,7 @@ with warnings.catch_warnings():  # vLLM's imports are full of them
     pytest.importorskip("vllm", reason="needs vLLM; make test-vllm")
     import torch
     from vllm.v1.attention.backends import fa_utils
-    from vllm.v1.attention.backends.flash_attn import FlashAttentionMetadata
+    from vllm.v1.attention.backends.flash_attn import FlashAttentionImpl, FlashAttentionMetadata
     from vllm.v1.kv_cache_interface import KVCacheLayout
 
     from serving.sparse_flash import SparseFlashBackend, SparseFlashImpl
@@ -47,18 +47,28 @@ def paged(
             int(each) for each in (cu_seqlens_q[row], cu_seqlens_q[row + 1], seqused_k[row])
         )
         blocks = block_table[row, : -(-length // k.shape[1])].long()
-        keys, values = k[blocks].flatten(0, 1)[:length, 0], v[blocks].flatten(0, 1)[:length, 0]
+        keys, values = k[blocks].flatten(0, 1)[:length], v[blocks].flatten(0, 1)[:length]
         for i in range(start, end):
             seen = length - (end - 1 - i)
-            weights = (softmax_scale * q[i] @ keys[:seen].T).softmax(-1)
-            out[i] = weights @ values[:seen]
+            asked = q[i].unflatten(0, (keys.shape[1], -1))  # of each KV head
+            scores = torch.einsum("hgd,nhd->hgn", asked, keys[:seen]) * softmax_scale
+            found = torch.einsum("hgn,nhd->hgd", scores.softmax(-1), values[:seen])
+            out[i] = found.flatten(0, 1)
+
+
+def laid_out(layout):
+    """A cache of one of two layers, [blocks, heads, block, 2 * dim] whatever lies beside what."""
+    order = KVCacheLayout[layout].stride_order
+    shape = [2, BLOCKS, HEADS, BLOCK, 2 * DIM]
+    memory = torch.full([shape[axis] for axis in order], torch.nan)
+    return memory.permute([order.index(axis) for axis in range(5)])[1]
 
 
 @pytest.fixture
 def made(monkeypatch):
     """A layer with one sequence in its cache, as vLLM lays it out."""
 
-    def make(spec, length=300):
+    def make(spec, length=300, *, layout="LBHNC"):
         monkeypatch.setenv("GISTREE_ATTENTION", spec)
         monkeypatch.setattr(fa_utils, "flash_attn_varlen_func", paged, raising=False)
         impl = SparseFlashImpl(HEADS * GROUP, DIM, DIM**-0.5, HEADS, None, None, "auto")
@@ -66,9 +76,10 @@ def made(monkeypatch):
         keys, values = torch.randn(2, length, HEADS, DIM, generator=random)
         table = torch.randperm(BLOCKS, generator=random)[: -(-length // BLOCK)]
         slots = table[torch.arange(length) // BLOCK] * BLOCK + torch.arange(length) % BLOCK
-        cache = torch.full((BLOCKS, HEADS, BLOCK, 2 * DIM), torch.nan)
+        cache = laid_out(layout)
         cache[slots // BLOCK, :, slots % BLOCK] = torch.cat([keys, values], -1)
-        impl.sparse.write(keys, slots, num_blocks=BLOCKS, block_size=BLOCK)
+        monkeypatch.setattr(FlashAttentionImpl, "do_kv_cache_update", lambda *_: None)
+        impl.do_kv_cache_update(LAYER, keys, values, cache, slots)
         return impl, cache, keys, values, table.to(torch.int32).unsqueeze(0)
 
     return make
@@ -96,30 +107,78 @@ def dense(query, keys, values):
     return torch.einsum("hgqk,khd->qhgd", weights, values).flatten(1, 2)
 
 
+LAYOUTS = [layout.name for layout in KVCacheLayout]
+APART = ("LBHNC", "BHLNC")  # in these each head's part of a block can be a block by itself
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("new", [1, 2, 37, 130])
-def test_with_room_for_everything_it_is_dense_attention(made, new):
+def test_with_room_for_everything_it_is_dense_attention(made, new, layout):
     spec = "quest:budget=4000;critiprefill:budget=4000,segment=32;dense_layers=0;from_tokens=0"
-    impl, cache, keys, values, table = made(spec)
+    impl, cache, keys, values, table = made(spec, layout=layout)
+    assert impl.sparse.shared == (layout not in APART)
     query = torch.randn(new, HEADS * GROUP, DIM)
     found = answered(impl, cache, table, query, 300)
     torch.testing.assert_close(found, dense(query, keys, values), atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("layout", ["LBHNC", "LBNHC"])
 @pytest.mark.parametrize("new", [1, 130])
-def test_with_less_room_it_reads_less(made, new):
+def test_with_less_room_it_reads_less(made, new, layout):
     spec = "quest:budget=96,newest=16;critiprefill:budget=96,segment=32;from_tokens=0"
-    impl, cache, _, _, table = made(spec)
+    impl, cache, _, _, table = made(spec, layout=layout)
     found = answered(impl, cache, table, torch.randn(new, HEADS * GROUP, DIM), 300)
     assert not found.isnan().any()
     assert impl.sparse.tokens_read < 0.6 * impl.sparse.tokens_there
 
 
 def test_the_cache_is_asked_for_head_by_head_and_graphs_leave_attention_out():
-    assert SparseFlashBackend.supported_kv_cache_layouts() == (KVCacheLayout.LBHNC,)
+    layouts = SparseFlashBackend.supported_kv_cache_layouts()
+    assert layouts[0] == KVCacheLayout.LBHNC
+    assert set(layouts) == set(KVCacheLayout)
     support = SparseFlashBackend.get_builder_cls().get_cudagraph_support(None, None)
     assert support.name == "NEVER"
 
 
-def test_a_sliding_window_and_a_quantised_cache_stay_dense(monkeypatch):
-    monkeypatch.setenv("GISTREE_ATTENTION", "quest")
-    assert SparseFlashImpl(6, DIM, 0.25, 2, None, 512, "auto").sparse is None
+@pytest.mark.parametrize("layout", ["LBHNC", "LBNHC"])
+@pytest.mark.parametrize("head", range(HEADS))
+def test_a_key_that_one_head_looks_for_is_read(made, head, layout):
+    spec = "quest:budget=96,newest=16;dense_layers=0;from_tokens=0"
+    impl, cache, keys, _, table = made(spec, layout=layout)
+    place, sought = 133, torch.full((DIM,), 3.0)
+    block = table[0, place // BLOCK]
+    keys[place, head] = sought
+    cache[block, head, place % BLOCK, :DIM] = sought
+    cache[block, head, place % BLOCK, DIM:] = 50.0
+    first = place // BLOCK * BLOCK
+    slots = block * BLOCK + torch.arange(BLOCK)
+    whole = keys[first : first + BLOCK]
+    impl.do_kv_cache_update(LAYER, whole, whole, cache, slots)
+    query = torch.randn(1, HEADS * GROUP, DIM) * 0.1
+    query[0, head * GROUP : (head + 1) * GROUP] = 3.0
+    found = answered(impl, cache, table, query, 300)
+    assert impl.sparse.tokens_read < 0.5 * impl.sparse.tokens_there
+    assert (found.unflatten(1, (HEADS, GROUP))[0, head] > 40).all()
+
+
+@pytest.mark.parametrize("layout", ["LBHNC", "LBNHC"])
+def test_sequences_of_unequal_length_read_their_own_blocks(made, layout):
+    spec = "quest:budget=4000;dense_layers=0;from_tokens=0"
+    impl, cache, keys, values, table = made(spec, layout=layout)
+    query = torch.randn(2, HEADS * GROUP, DIM)
+    lengths = [300, 41]
+    metadata = FlashAttentionMetadata(
+        num_actual_tokens=2,
+        max_query_len=1,
+        query_start_loc=torch.tensor([0, 1, 2], dtype=torch.int32),
+        max_seq_len=300,
+        seq_lens=torch.tensor(lengths, dtype=torch.int32),
+        block_table=table.expand(2, -1),
+        slot_mapping=torch.zeros(0, dtype=torch.int64),
+    )
+    output = torch.full_like(query, torch.nan)
+    found = impl.forward(LAYER, query, query, query, cache, metadata, output)
+    for row, length in enumerate(lengths):
+        wanted = dense(query[row : row + 1], keys[:length], values[:length])
+        torch.testing.assert_close(found[row : row + 1], wanted, atol=1e-5, rtol=1e-5)
+    assert impl.sparse.shared == (layout not in APART)

@@ -7,7 +7,14 @@ from app.ingest import Ingest
 from app.progress import silent
 from app.shelf_files import Files, digest
 from memory.store import Entry, Store
-from memory.verify import Flaw, database_flaws, document_flaws, drop_vectors, vector_flaws
+from memory.verify import (
+    Flaw,
+    database_flaws,
+    document_flaws,
+    drop_vectors,
+    text_flaws,
+    vector_flaws,
+)
 from retrieval.searcher import Searcher
 from retrieval.types import Embedder
 
@@ -44,6 +51,7 @@ class Check:
         for entry in entries:
             yield from self._file(entry)
             document = self.store.document(entry.id)
+            yield from text_flaws(self.store, document)
             yield from document_flaws(document, self.store.chunks(entry.id))
             for flaw in vector_flaws(self.store, entry.id, self.embedder.name):
                 if repair:

@@ -23,6 +23,7 @@ from memory.tables import (
     SectionRow,
     TextRow,
     VectorRow,
+    text_digest,
 )
 
 
@@ -121,7 +122,9 @@ class Intake:
                     num_words=len(document.text.split()),
                 )
             )
-            session.add(TextRow(document_id=key, text=document.text))
+            session.add(
+                TextRow(document_id=key, text=document.text, digest=text_digest(document.text))
+            )
             session.add_all(
                 PageRow(
                     document_id=key,

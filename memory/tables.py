@@ -1,5 +1,6 @@
 """The database's tables. Everything that hangs on a document goes when the document goes."""
 
+import hashlib
 from datetime import datetime
 
 from sqlalchemy import BigInteger, ForeignKey, Integer, LargeBinary, String, Text, TypeDecorator
@@ -25,6 +26,11 @@ class Moment(TypeDecorator[datetime]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
         """From text."""
         return datetime.fromisoformat(value) if value else None
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a document's text, in hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Base(DeclarativeBase):
@@ -71,11 +77,12 @@ class DocumentRow(Base):
 
 
 class TextRow(Base):
-    """The canonical text, apart from the rest because it is large."""
+    """The canonical text, apart from the rest because it is large; ``digest`` is its SHA-256."""
 
     __tablename__ = "texts"
     document_id: Mapped[str] = _document_key()
     text: Mapped[str] = mapped_column(Text)
+    digest: Mapped[str] = mapped_column(String(64))
 
 
 class PageRow(Base):

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from sqlalchemy import delete, text
+from sqlalchemy import delete, select, text
 
 from memory.document import Document, Span
 from memory.errors import LibraryError
 from memory.store import Store
-from memory.tables import VectorRow
+from memory.tables import TextRow, VectorRow, text_digest
 
 Kind = Literal["database", "text", "vectors", "index", "file", "orphan"]
 _UNIT_TOLERANCE = 0.02  # vectors are kept as float16
@@ -52,6 +52,15 @@ def database_flaws(store: Store) -> Iterator[Flaw]:
                 yield Flaw("database", f"a row of {row[0]} belongs to no {row[2]}")
     except LibraryError as error:
         yield Flaw("database", str(error))
+
+
+def text_flaws(store: Store, document: Document) -> Iterator[Flaw]:
+    """Whether a document's text is the one that was read from its file."""
+    with store.transaction() as session:
+        digest = session.scalar(select(TextRow.digest).where(TextRow.document_id == document.id))
+    if digest is not None and digest != text_digest(document.text):
+        what = "its text is not what was read from its file. Delete it and add the file again"
+        yield Flaw("text", what, document.id)
 
 
 def document_flaws(document: Document, chunks: Sequence[Span]) -> Iterator[Flaw]:

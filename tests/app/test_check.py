@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from memory.tables import ChunkRow, VectorRow
+from memory.tables import ChunkRow, TextRow, VectorRow
 
 
 @pytest.fixture
@@ -47,6 +47,22 @@ def test_a_file_that_changed_or_went_is_named(shelf):
     ]
     assert "changed" in found[0].what
     assert "gone" in found[1].what
+
+
+@pytest.mark.parametrize("damage", ["another letter", "cut off", "empty"])
+def test_a_text_that_is_not_what_was_read_is_named(shelf, damage):
+    key = shelf.show("lamp.txt").id
+    with shelf._store.transaction() as session:
+        row = session.get(TextRow, key)
+        row.text = {
+            "another letter": row.text[:50] + chr(ord(row.text[50]) + 1) + row.text[51:],
+            "cut off": row.text[:-1],
+            "empty": "",
+        }[damage]
+    found = [flaw for flaw in shelf.check(repair=True) if "not what was read" in flaw.what]
+    assert [(flaw.kind, flaw.document_id, flaw.repaired) for flaw in found] == [
+        ("text", key, False)
+    ]
 
 
 @pytest.mark.parametrize("how", ["missing", "not finite", "short"])

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from sqlalchemy import inspect
 from sqlalchemy import text as sql
 
 from memory.artefacts import Artefacts
@@ -18,6 +19,8 @@ from memory.errors import (
 )
 from memory.intake import Intake
 from memory.store import Entry, Store, header
+from memory.tables import TextRow, text_digest
+from memory.verify import text_flaws
 from serving.model import Usage
 
 TALE = "The Lamp\n\nMira lit the lamp.\n\nThe wind put it out."
@@ -156,6 +159,33 @@ def test_the_forms_of_the_tables_are_those_that_alembic_knows():
     script = ScriptDirectory.from_config(config)
     assert revisions() == [r.revision for r in script.walk_revisions()][::-1]
     assert revisions()[-1] == script.get_current_head()
+
+
+def test_texts_of_an_older_library_get_their_digests_when_it_is_opened(tmp_path):
+    from alembic import command
+    from alembic.config import Config
+
+    url = sqlite_url(tmp_path / "library.db")
+    store = Store(connect(url), where="here")
+    put(store, tale())
+    document = store.document(tale().id)
+    store.close()
+    engine = connect(url)
+    with engine.connect() as connection:
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS))
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0004")
+        connection.commit()
+        columns = inspect(connection).get_columns("texts")
+        assert {column["name"] for column in columns} == {"document_id", "text"}
+    store = Store(engine, where="here")
+    with store.transaction() as session:
+        kept = session.get(TextRow, document.id)
+        assert kept.digest == text_digest(document.text)
+        kept.text += "!"
+    assert [flaw.kind for flaw in text_flaws(store, store.document(document.id))] == ["text"]
+    store.close()
 
 
 def test_a_library_that_needs_a_change_is_not_changed_when_read_only(tmp_path):

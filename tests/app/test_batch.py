@@ -329,27 +329,34 @@ def test_a_server_that_stays_away_ends_the_run_and_no_row_is_lost(asked, three, 
         assert len(journal.status) == journal.status.count("ok") == 1
 
 
-def test_nothing_finished_is_lost_or_repeated_however_often_it_is_killed(tmp_path, well):
-    """A process is killed again and again until the batch is done."""
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_nothing_finished_is_lost_or_repeated_however_often_it_is_killed(tmp_path, well, suffix):
+    """A process is killed again and again until the batch is done, and once at its last row."""
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
     source = ask_file(
         tmp_path, *({"id": f"q{n}", "question": f"How deep was it, {n}?"} for n in range(24))
     )
-    out = tmp_path / "answers.jsonl"
+    out = tmp_path / f"answers{suffix}"
+    rows = out if suffix == ".jsonl" else out.with_name(f"{out.name}.rows")
     script = Path(__file__).parent / "batch_process.py"
     command = [sys.executable, str(script), str(tmp_path / "library"), str(well), source, out]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     kept: list[str] = []
+    at_the_end = False
     for kill in range(40):
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         for asked, _ in enumerate(process.stdout):
-            if asked > 1 + kill % 3:
+            last = len(kept) + asked + 1 == 24 and not at_the_end
+            if last or asked > 1 + kill % 3:
+                at_the_end = at_the_end or last
                 process.send_signal(signal.SIGKILL)
                 break
         process.wait()
         process.stdout.close()
         now = [
             json.loads(line)["id"]
-            for line in out.read_text().splitlines(keepends=True)
+            for line in rows.read_text().splitlines(keepends=True)
             if line.endswith("\n")
         ]
         assert now[: len(kept)] == kept
@@ -358,7 +365,25 @@ def test_nothing_finished_is_lost_or_repeated_however_often_it_is_killed(tmp_pat
             break
         time.sleep(0.01)
     assert kill > 2
+    assert at_the_end
     assert sorted(kept) == sorted(f"q{n}" for n in range(24))
+    undisturbed = tmp_path / f"undisturbed{suffix}"
+    subprocess.run([*command[:-1], undisturbed], env=environment, check=True, capture_output=True)
+    assert answers_in(out) == answers_in(undisturbed)
+
+
+def answers_in(file):
+    """(id, answer, status) of each row of an output, in order of ids."""
+    if file.suffix == ".csv":
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            rows = list(csv.DictReader(lines))
+    elif file.suffix == ".parquet":
+        import pyarrow.parquet
+
+        rows = pyarrow.parquet.read_table(file).to_pylist()
+    else:
+        rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    return sorted((row["id"], row["answer"], row["status"]) for row in rows)
 
 
 @pytest.fixture

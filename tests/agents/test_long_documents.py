@@ -53,10 +53,25 @@ def test_a_long_document_is_read_within_bounds(name, which, request):
     assert time.perf_counter() - started < 60
 
 
-def test_a_long_document_does_not_fit_the_full_reader(novel):
-    desk = desk_of(ObligingLLM(context_window=4_000), novel)
+@pytest.mark.parametrize("which", ["one_line", "novel"])
+def test_a_long_document_does_not_fit_the_full_reader(which, request):
+    desk = desk_of(ObligingLLM(context_window=4_000), request.getfixturevalue(which))
     with pytest.raises(ContextOverflow, match="the window is"):
         list(make("agents.readers", "full").read(desk, "Who is the captain?"))
+
+
+@pytest.mark.slow
+def test_a_line_of_five_megabytes_in_a_window_that_holds_it_is_answered_with_a_short_quote(
+    one_line,
+):
+    desk = desk_of(ObligingLLM(context_window=10**7), one_line)
+    started = time.perf_counter()
+    *_, answer = make("agents.readers", "full").read(desk, "Who is the captain?")
+    assert answer.found
+    for citation in answer.citations:
+        assert citation.quote == citation.span.of(one_line.text)
+        assert len(citation.quote) < 2_000
+    assert time.perf_counter() - started < 60
 
 
 @pytest.mark.slow

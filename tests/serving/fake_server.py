@@ -4,6 +4,7 @@ import json
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -79,7 +80,8 @@ class FakeServer:
                 self.send_header("Content-Length", str(len(data) + (100 if answer.cut else 0)))
                 self.end_headers()
                 if self.command != "HEAD":
-                    self.wfile.write(data)
+                    with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked is gone
+                        self.wfile.write(data)
                 if answer.cut:
                     self.wfile.flush()
                     self.close_connection = True

@@ -66,23 +66,20 @@ class SparseFlashImpl(FlashAttentionImpl):  # type: ignore[misc]
     def __init__(self, *args: Any, **options: Any) -> None:
         """As vLLM makes it; the selectors come from the environment."""
         super().__init__(*args, **options)
-        covered = (
-            self.attn_type == AttentionType.DECODER
-            and self.sliding_window == (-1, -1)
-            and self.alibi_slopes is None
-            and self.sinks is None
-            and self.dcp_world_size == 1
-            and self.kv_cache_dtype in ("auto", "float16", "bfloat16")
-            and self.kv_sharing_target_layer_name is None
-        )
+        plain = ("auto", "float16", "bfloat16")
+        kinds = {
+            f"attention of type {self.attn_type}": self.attn_type != AttentionType.DECODER,
+            "a sliding window": self.sliding_window != (-1, -1),
+            "ALiBi": self.alibi_slopes is not None,
+            "sinks": self.sinks is not None,
+            "context parallelism": self.dcp_world_size != 1,
+            f"a KV cache in {self.kv_cache_dtype}": self.kv_cache_dtype not in plain,
+            "another layer's KV cache": self.kv_sharing_target_layer_name is not None,
+        }
+        uncovered = [kind for kind, is_so in kinds.items() if is_so]
         self.sparse: SparseLayer | None = None
-        if not covered:
-            say_once(
-                "layers of type %s, window %s, cache %s stay dense",
-                self.attn_type,
-                self.sliding_window,
-                self.kv_cache_dtype,
-            )
+        if uncovered:
+            say_once("layers with %s stay dense: no selector covers them", ", ".join(uncovered))
             return
         self.sparse = SparseLayer(
             wanted(),

@@ -182,3 +182,31 @@ def test_sequences_of_unequal_length_read_their_own_blocks(made, layout):
         wanted = dense(query[row : row + 1], keys[:length], values[:length])
         torch.testing.assert_close(found[row : row + 1], wanted, atol=1e-5, rtol=1e-5)
     assert impl.sparse.shared == (layout not in APART)
+
+
+@pytest.mark.parametrize("layout", ["LBHNC", "LBNHC"])
+@pytest.mark.parametrize("head", range(HEADS))
+def test_a_key_that_the_queries_of_a_prompt_look_for_is_read(made, head, layout):
+    spec = "critiprefill:budget=96,segment=32;dense_layers=0;from_tokens=0"
+    impl, cache, keys, _, table = made(spec, layout=layout)
+    place, sought = 85, torch.full((DIM,), 3.0)
+    block = table[0, place // BLOCK]
+    keys[place, head] = sought
+    cache[block, head, place % BLOCK, :DIM] = sought
+    cache[block, head, place % BLOCK, DIM:] = 50.0
+    first = place // BLOCK * BLOCK
+    slots = block * BLOCK + torch.arange(BLOCK)
+    impl.do_kv_cache_update(
+        LAYER, keys[first : first + BLOCK], keys[first : first + BLOCK], cache, slots
+    )
+    query = torch.randn(64, HEADS * GROUP, DIM) * 0.1
+    query[:, head * GROUP : (head + 1) * GROUP] = 3.0
+    found = answered(impl, cache, table, query, 300)
+    assert impl.sparse.tokens_read < 0.6 * impl.sparse.tokens_there
+    assert (found.unflatten(1, (HEADS, GROUP))[:, head] > 40).all()
+
+
+def test_a_layer_that_has_taken_in_keys_head_by_head_does_not_share_afterwards(made):
+    impl, *_ = made("quest:budget=96,newest=16")
+    with pytest.raises(ValueError, match="from its first key on"):
+        impl.sparse.share()

@@ -81,6 +81,8 @@ def fields_of(schema: Any) -> tuple[Field, ...]:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
         raise BadSchema(f"it is no JSON schema: {error.message}") from error
+    except RecursionError as error:
+        raise BadSchema("it is nested too deep to be checked") from error
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     if not isinstance(properties, Mapping) or not properties:
         raise BadSchema('it needs "properties", a field each')

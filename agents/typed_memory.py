@@ -156,7 +156,7 @@ def fields_of(schema: str) -> dict[str, Field]:
             )
             for name, kind in properties.items()
         }
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise BadOption(
             "a schema for notes is JSON such as "
             '{"properties": {"people": {"type": "array", "items": {"type": "string"}}}}; '

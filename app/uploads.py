@@ -88,7 +88,7 @@ class Uploads:
         """
         try:
             given = json.loads(content) if content.startswith(_RECEIPT) else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             given = {}
         id = str(given.get("gistree-upload", ""))
         if _ID.fullmatch(id) and self._has_come(id):

@@ -147,7 +147,7 @@ def _parsed(text: str, is_cut_off: bool) -> Any:
         raise BadReply("it is empty")
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if is_cut_off:
             raise BadReply("it is too long and was cut off; be much shorter") from error
         raise BadReply(f"it is no JSON ({error})") from error

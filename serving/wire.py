@@ -90,7 +90,7 @@ class Wire:
                 raise self._hung_up(error) from error
             try:
                 return json.loads(text)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BadReply(
                     f"{self.base_url}{path} sent no JSON but: {text[:200]!r}; "
                     "is it an OpenAI-compatible server?"
@@ -112,7 +112,7 @@ class Wire:
                         return
                     try:
                         event = json.loads(data)
-                    except ValueError as error:
+                    except (ValueError, RecursionError) as error:
                         raise BadReply(
                             f"{self.base_url} sent a broken event: {data[:200]!r}"
                         ) from error

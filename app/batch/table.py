@@ -27,7 +27,7 @@ def read_fields(path: Path) -> tuple[tuple[Field, ...], Survey]:
         fields = fields_of(json.loads(data))
     except OSError as error:
         raise BadQuestions(f"the schema {path} cannot be read: {error}") from error
-    except (ValueError, GistreeError) as error:
+    except (ValueError, RecursionError, GistreeError) as error:
         raise BadQuestions(f"{path}: {error}") from error
     return fields, Survey(len(fields), hashlib.sha256(data).hexdigest())
 

@@ -85,6 +85,7 @@ class Vllm:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         try:
             from vllm import EngineArgs, LLMEngine
+            from vllm.exceptions import VLLMError
             from vllm.platforms import current_platform
         except ImportError as error:
             raise MissingExtra("vLLM in this process", "vllm") from error
@@ -98,7 +99,7 @@ class Vllm:
         } | engine
         try:
             self._engine: Any = LLMEngine.from_engine_args(EngineArgs(model=model, **given))
-        except (OSError, ValueError, RuntimeError) as error:
+        except (VLLMError, OSError, ValueError, RuntimeError) as error:
             raise ModelNotFound(f"vLLM cannot load {model}: {str(error)[:500]}") from error
         self.name = name or model
         self.ability: Ability = ability
@@ -134,6 +135,7 @@ class Vllm:
             BadReply: vLLM refuses the request.
         """
         from vllm import SamplingParams
+        from vllm.exceptions import VLLMClientError
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
         if schema is not None:
@@ -149,7 +151,7 @@ class Vllm:
                     None if schema is None else StructuredOutputsParams(json=dict(schema))
                 ),
             )
-        except ValueError as error:
+        except (VLLMClientError, ValueError) as error:
             raise self._refusal(error) from error
         pieces: list[str] = []
         cached, written = 0, 0
@@ -316,11 +318,14 @@ class Vllm:
             wait_s = 0.0 if running else None
 
     def _add(self, request: _Request, running: dict[str, _Request]) -> None:
+        from vllm.exceptions import VLLMClientError
+
         try:
             self._engine.add_request(
                 request.name, {"prompt_token_ids": request.prompt}, request.sampling
             )
-        except (ValueError, TypeError) as error:  # this request cannot be, the others can
+        except (VLLMClientError, ValueError, TypeError) as error:
+            # This request cannot be; the others can.
             request.said.put(self._refusal(error))
             return
         running[request.name] = request
@@ -352,6 +357,8 @@ def _check_schema(schema: Mapping[str, Any]) -> None:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
         raise BadOption(f"that is no JSON schema: {error.message[:200]}") from error
+    except RecursionError as error:
+        raise BadOption("that JSON schema is nested too deep to be checked") from error
 
 
 def _usage(outputs: Sequence[Any]) -> Usage:

@@ -55,6 +55,7 @@ def test_a_field_is_asked_by_its_description_title_or_name():
         ({"properties": {"a": {"type": "array", "items": {"type": "object"}}}}, "'a' is"),
         ({"properties": {"a": {"$ref": "#/x"}}}, "'a' is"),
         ({"properties": {"a": True}}, "give it a type"),
+        ({"properties": {"a": json.loads('{"items":' * 300 + "{}" + "}" * 300)}}, "too deep"),
     ],
 )
 def test_a_schema_that_cannot_be_used_says_which_field_and_what_would_do(schema, says):

@@ -123,7 +123,7 @@ def test_a_schema_may_be_given_as_text_or_as_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "schema", ["{", "{}", '{"properties": {}}', '{"properties": 3}', "/no/file"]
+    "schema", ["{", "{}", '{"properties": {}}', '{"properties": 3}', "/no/file", "[" * 100_000]
 )
 def test_a_schema_that_cannot_be_used_says_so(schema):
     with pytest.raises(BadOption, match="schema for notes"):

@@ -147,7 +147,9 @@ def test_the_first_documents_and_an_estimate(library, schema, tmp_path):
     assert [row["title"] for row in rows(out)] == ["The Lamp"]
 
 
-@pytest.mark.parametrize("data", [b"{", b'{"properties": {}}', b'{"properties": {"a": {}}}'])
+@pytest.mark.parametrize(
+    "data", [b"{", b'{"properties": {}}', b'{"properties": {"a": {}}}', b"[" * 100_000]
+)
 def test_a_schema_that_cannot_be_used_makes_no_output(library, tmp_path, data):
     path = tmp_path / "schema.json"
     path.write_bytes(data)

@@ -43,6 +43,7 @@ def test_a_failure_is_quoted_to_the_model_and_both_attempts_are_counted():
         ('{"n": 70}', "at most 9"),
         (Reply("", finish="length"), "empty"),
         (Reply('{"n": ', finish="length"), "cut off"),
+        (Reply("[" * 100_000, finish="length"), "cut off"),
     ],
 )
 def test_the_second_failure_is_the_last(reply, why):

@@ -86,10 +86,13 @@ def test_silence_ends_and_is_not_asked_twice(server):
     wire.close()
 
 
-def test_no_json(server, wire):
-    server.say("/x", "<html>It works!</html>")
-    with pytest.raises(BadReply, match=r"sent no JSON.*It works!.*OpenAI-compatible"):
+@pytest.mark.parametrize("said", ["<html>It works!</html>", "[" * 100_000])
+def test_no_json(server, wire, said):
+    server.say("/x", said)
+    with pytest.raises(BadReply) as told:
         wire.get("/x")
+    quoted = repr(said[:200].encode())
+    assert f"sent no JSON but: {quoted}; is it an OpenAI-compatible" in str(told.value)
 
 
 def test_events_come_in_order_and_comments_are_passed_over(server, wire):
@@ -114,8 +117,9 @@ def test_a_stream_that_hangs_up(server, wire):
     assert len(server.requests) == 1
 
 
-def test_a_broken_event(server, wire):
-    server.say("/x", "data: {nonsense\n\n")
+@pytest.mark.parametrize("said", ["{nonsense", "[" * 100_000])
+def test_a_broken_event(server, wire, said):
+    server.say("/x", f"data: {said}\n\n")
     with pytest.raises(BadReply, match="broken event"):
         list(wire.events("/x", {}))
 

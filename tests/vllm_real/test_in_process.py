@@ -15,6 +15,7 @@ from serving.model import LanguageModel, Message
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 pytest.importorskip("vllm", reason="needs vLLM; make test-vllm")
+from vllm import SamplingParams  # noqa: E402
 
 MODEL = Path(
     os.environ.get("GISTREE_VLLM_MODEL", "~/.cache/gistree/models/smollm2-135m-instruct-hf")
@@ -109,6 +110,12 @@ def test_a_request_that_cannot_be_is_refused_and_harms_no_other(model):
         model.complete(ASK, max_tokens=4, temperature=0.5, stop=[""])
     with pytest.raises(BadOption, match="no JSON schema"):
         model.complete(ASK, max_tokens=4, schema={"type": "nothing"})
+    with pytest.raises(BadReply, match="refuses"):  # by the engine, once it is asked
+        model.complete(ASK, max_tokens=4, schema=_nested(80))
+    with pytest.raises((BadOption, BadReply), match=r"too deep|refuses"):  # by what stack is left
+        model.complete(ASK, max_tokens=4, schema=_nested(200))
+    with pytest.raises(BadReply, match="refuses"):  # by the engine, in its own thread
+        model._whole([10**8], SamplingParams(max_tokens=1))
     assert model.complete(ASK, max_tokens=2).usage.completion_tokens == 2
 
 
@@ -122,3 +129,11 @@ def test_a_library_answers_with_it(model, tmp_path):
 def test_a_folder_without_a_model(tmp_path):
     with pytest.raises(ModelNotFound, match="cannot load"):
         Vllm(str(tmp_path))
+
+
+def _nested(times: int) -> dict[str, object]:
+    """The schema of a list of lists of lists."""
+    schema: dict[str, object] = {"type": "string"}
+    for _ in range(times):
+        schema = {"type": "array", "items": schema}
+    return schema

@@ -162,7 +162,7 @@ def _unpack(archive: tarfile.TarFile, fresh: Path, file: Path) -> None:
         if data is None or not (member.name == _LIST or _NAMES.fullmatch(member.name)):
             raise LibraryError(f"{file} is no backup of a library: it holds {member.name[:80]!r}")
         if member.name == _LIST:
-            listed = dict(json.loads(data.read())["sha256"])
+            listed = _listed(data.read(), file)
             continue
         target = fresh / member.name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -172,6 +172,13 @@ def _unpack(archive: tarfile.TarFile, fresh: Path, file: Path) -> None:
     for name in sorted(listed.keys() | sums.keys()):
         if listed.get(name) != sums.get(name):
             raise LibraryError(f"{file} is damaged: {name} is not as it was written")
+
+
+def _listed(data: bytes, file: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads(data)["sha256"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise LibraryError(f"{file} is damaged: its list cannot be read ({error})") from error
 
 
 def _take(data: IO[bytes], target: Path) -> str:

@@ -246,7 +246,7 @@ def _first_model(url: str) -> str:
         reply = httpx.get(f"{url}/v1/models", timeout=0.3, trust_env=False)
         listed = reply.json()["data"] if reply.status_code == 200 else []
         return str(listed[0]["id"]) if listed else ""
-    except (httpx.HTTPError, ValueError, KeyError, TypeError, IndexError):
+    except (httpx.HTTPError, ValueError, LookupError, TypeError, RecursionError):
         return ""
 
 

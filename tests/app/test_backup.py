@@ -136,6 +136,17 @@ def test_an_archive_that_holds_something_else_is_refused(tmp_path, name):
     assert not list(tmp_path.rglob("evil.txt"))
 
 
+@pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b'{"sha256": 3}', b"[" * 100_000])
+def test_a_list_that_cannot_be_read_is_told(tmp_path, data):
+    file = tmp_path / "library.tar"
+    with tarfile.open(file, "w") as archive:
+        member = tarfile.TarInfo("gistree-backup.json")
+        member.size = len(data)
+        archive.addfile(member, io.BytesIO(data))
+    with pytest.raises(LibraryError, match="its list cannot be read"):
+        restore(file, tmp_path / "again")
+
+
 def test_a_folder_with_something_in_it_is_left_alone(shelf, tmp_path):
     file = tmp_path / "library.tar"
     shelf.backup(file)

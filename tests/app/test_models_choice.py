@@ -74,7 +74,9 @@ def test_a_server_on_a_usual_port_comes_before_the_cache(settings, model_server,
     assert "parrots" in chosen.why
 
 
-@pytest.mark.parametrize("reply", ["<html>", {"data": []}, {"data": None}, [], {"data": [{}]}])
+@pytest.mark.parametrize(
+    "reply", ["<html>", {"data": []}, {"data": None}, [], {"data": [{}]}, "[" * 100_000]
+)
 def test_what_answers_there_but_serves_no_model_is_passed_over(
     settings, model_server, monkeypatch, reply
 ):

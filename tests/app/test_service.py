@@ -51,6 +51,12 @@ def test_what_has_come_becomes_a_persons_own(services):
     assert other.uploads.path(again.id).read_bytes() == landed.receipt()  # is but a file
 
 
+def test_a_document_that_looks_like_a_receipt_is_but_a_file(services):
+    uploads = services.of("issuer 1").uploads
+    data = b'{"gistree-upload": "x", "and": ' + b"[" * 100_000
+    assert uploads.path(uploads.from_page("x.json", data).id).read_bytes() == data
+
+
 def test_nobody_changes_the_model_of_all(services):
     with pytest.raises(GistreeError, match="several people share this model"):
         services.of("issuer 1").use_model("http://127.0.0.1:9#parrot")

@@ -85,7 +85,7 @@ class Vllm:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         try:
             from vllm import EngineArgs, LLMEngine
-            from vllm.exceptions import VLLMError
+            from vllm.exceptions import VLLMClientError, VLLMError
             from vllm.platforms import current_platform
         except ImportError as error:
             raise MissingExtra("vLLM in this process", "vllm") from error
@@ -110,6 +110,7 @@ class Vllm:
         self._asked: queue.SimpleQueue[_Request | str | None] = queue.SimpleQueue()
         self._count = lru_cache(maxsize=_COUNTS_KEPT)(lambda text: len(self._ids(text)))
         self._failed = ""
+        self._refusals: tuple[type[Exception], ...] = (VLLMClientError, ValueError, TypeError)
         self._thread = threading.Thread(target=self._serve, name="vllm", daemon=True)
         self._thread.start()
 
@@ -135,7 +136,6 @@ class Vllm:
             BadReply: vLLM refuses the request.
         """
         from vllm import SamplingParams
-        from vllm.exceptions import VLLMClientError
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
         if schema is not None:
@@ -151,7 +151,7 @@ class Vllm:
                     None if schema is None else StructuredOutputsParams(json=dict(schema))
                 ),
             )
-        except (VLLMClientError, ValueError) as error:
+        except self._refusals as error:
             raise self._refusal(error) from error
         pieces: list[str] = []
         cached, written = 0, 0
@@ -318,14 +318,11 @@ class Vllm:
             wait_s = 0.0 if running else None
 
     def _add(self, request: _Request, running: dict[str, _Request]) -> None:
-        from vllm.exceptions import VLLMClientError
-
         try:
             self._engine.add_request(
                 request.name, {"prompt_token_ids": request.prompt}, request.sampling
             )
-        except (VLLMClientError, ValueError, TypeError) as error:
-            # This request cannot be; the others can.
+        except self._refusals as error:  # this request cannot be, the others can
             request.said.put(self._refusal(error))
             return
         running[request.name] = request

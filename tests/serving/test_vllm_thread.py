@@ -21,10 +21,15 @@ class Ending:
         return self.times >= 0
 
 
+class ClientError(Exception):
+    """As vLLM's own, which are no ValueErrors."""
+
+
 def engine(seen_alive, asked=None):
     model = object.__new__(Vllm)
     model.name = "small"
     model._failed = "no memory"
+    model._refusals = (ClientError, ValueError)
     model._numbers = itertools.count()
     model._asked = asked or queue.SimpleQueue()
     model._thread = Ending(seen_alive)
@@ -57,11 +62,12 @@ def test_what_was_said_before_the_end_is_heard():
     assert list(engine(1, Answering(last))._outputs([1], SAMPLING)) == [last]
 
 
-def test_a_refused_request_is_no_outage():
+@pytest.mark.parametrize("refusal", [ValueError, ClientError])
+def test_a_refused_request_is_no_outage(refusal):
     model, said = engine(1), queue.SimpleQueue()
 
     def refuse(*_):
-        raise ValueError("stop cannot be empty")
+        raise refusal("stop cannot be empty")
 
     model._engine = SimpleNamespace(add_request=refuse)
     running = {}

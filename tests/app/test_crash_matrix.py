@@ -14,5 +14,5 @@ SCRIPT = Path(__file__).parents[2] / "bench" / "crash.py"
 def test_nothing_is_lost_doubled_or_orphaned_by_kills(tmp_path):
     command = [sys.executable, str(SCRIPT), "--kills", "6", "--seed", "7", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr or done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["wrong"] == []

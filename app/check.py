@@ -81,7 +81,7 @@ class Check:
     def _indexes(self, entries: list[Entry], repair: bool) -> Iterator[Flaw]:
         """Whether the indexes hold each document as the database does."""
         searcher = self.searcher()
-        searcher.sync()  # what was added or deleted meanwhile is no flaw: an index follows
+        searcher.sync(verify=True)  # what has changed meanwhile is no flaw: an index follows
         lost = [entry for entry in entries if not searcher.holds(entry.id)]
         if lost and repair:
             searcher = self.rebuild()

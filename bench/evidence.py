@@ -100,6 +100,10 @@ class OneDocument:
         """The one document."""
         return {self.document.id}
 
+    def first_chunks(self) -> dict[str, int]:
+        """See ``chunk_ids``."""
+        return {self.document.id: 0 if self.spans else -1}
+
     def chunk_ids(self, document_id: str) -> np.ndarray:
         """Numbers of its chunks."""
         return np.arange(len(self.spans), dtype=np.int64)

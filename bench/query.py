@@ -53,6 +53,10 @@ class MadeUpShelf:
         """Numbers from 0 on."""
         return {str(number) for number in range(len(self.sizes))}
 
+    def first_chunks(self) -> dict[str, int]:
+        """See ``chunk_ids``."""
+        return {str(number): number * PER_DOCUMENT for number in range(len(self.sizes))}
+
     def chunk_ids(self, document_id: str):
         """Numbers from 0 on through all documents."""
         first = int(document_id) * PER_DOCUMENT

@@ -125,7 +125,7 @@ def ask(work: Path, arm: str) -> dict:
             first = time.perf_counter() - begun
             vectors = library._searcher._vectors
             vectors.settle()
-            vectors.sync(library._store, verify=True)
+            vectors.sync(library._store)
             vectors.settle()
         with opened(folder, **settings) as library:
             times = timed(library.search, questions)

@@ -195,6 +195,17 @@ class Store:
         with self.transaction() as session:
             return set(session.scalars(select(DocumentRow.id).where(DocumentRow.state == "ready")))
 
+    def first_chunks(self) -> dict[str, int]:
+        """Documents that are wholly in, and the number of each's first chunk; -1 without any."""
+        first = (
+            select(func.min(ChunkRow.id))
+            .where(ChunkRow.document_id == DocumentRow.id)
+            .scalar_subquery()
+        )
+        ready = select(DocumentRow.id, func.coalesce(first, -1)).where(DocumentRow.state == "ready")
+        with self.transaction() as session:
+            return dict(session.execute(ready).all())
+
     def chunks(self, document_id: str) -> list[Span]:
         """A document's chunks, in order."""
         with self.transaction() as session:

@@ -104,7 +104,7 @@ class Searcher:
         """Brings both indexes up to the shelf; does nothing where it has not changed.
 
         Args:
-            verify: Looks even so, and at every document's chunk numbers.
+            verify: Looks even so, and at every chunk number in the index of words.
 
         Raises:
             RetrievalError: the index folder cannot be written.
@@ -113,7 +113,7 @@ class Searcher:
             generation = self._shelf.generation()
             if generation == self._generation and not verify and not self._vectors.missing:
                 return
-            self._vectors.sync(self._shelf, verify=verify)
+            self._vectors.sync(self._shelf)
             self._words.sync(self._shelf, verify=verify)
             self._generation = generation
 

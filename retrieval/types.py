@@ -93,6 +93,13 @@ class Shelf(Protocol):
         """All documents."""
         ...
 
+    def first_chunks(self) -> dict[str, int]:
+        """All documents, and the number of the first chunk of each; -1 where it has none.
+
+        No number is given twice, so a document that was deleted and has come again has another.
+        """
+        ...
+
     def chunk_ids(self, document_id: str) -> NDArray[np.int64]:
         """Numbers of a document's chunks in document order, ascending, [num_chunks]."""
         ...

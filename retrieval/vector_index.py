@@ -92,20 +92,15 @@ class VectorIndex:
         with self._lock:
             return len(self._documents.get(document_id, ()))
 
-    def sync(self, shelf: Shelf, *, verify: bool = False) -> None:
-        """Makes the index hold the shelf's documents and no others.
-
-        Args:
-            shelf: The documents and their vectors.
-            verify: Also replaces documents whose chunk numbers are no longer those of the shelf.
-        """
+    def sync(self, shelf: Shelf) -> None:
+        """Makes the index hold the shelf's documents, as they are numbered there, and no others."""
         with self._lock:
             if self._overtaken:
                 self._read()
-            self._follow(shelf, verify=verify)
+            self._follow(shelf)
             if self._overtaken:  # as was seen when it was to be saved
                 self._read()
-                self._follow(shelf, verify=verify)
+                self._follow(shelf)
 
     def search(
         self, vector: Vectors, top_k: int, *, documents: Collection[str] | None = None
@@ -171,21 +166,18 @@ class VectorIndex:
             self.save()
         self._index.close()
 
-    def _follow(self, shelf: Shelf, *, verify: bool) -> None:
+    def _follow(self, shelf: Shelf) -> None:
         """As ``sync``, from what is here."""
         self._overtaken = False
-        wanted = shelf.document_ids()
-        gone = self._documents.keys() - wanted
-        if verify:
-            for document_id in self._documents.keys() & wanted:
-                if not np.array_equal(self._documents[document_id], shelf.chunk_ids(document_id)):
-                    gone.add(document_id)
+        wanted = shelf.first_chunks()
+        # What was deleted and added again meanwhile, by another process, has other numbers.
+        gone = [each for each, ids in self._documents.items() if wanted.get(each) != _first(ids)]
         if gone:
             numbers = np.concatenate([self._documents.pop(each) for each in gone])
             self._index.remove(numbers)
             self._unsaved += len(numbers)
         self._missing = set()
-        for document_id in sorted(wanted - self._documents.keys()):
+        for document_id in sorted(wanted.keys() - self._documents.keys()):
             self._add(shelf, document_id)
         # What was deleted must not live on in the file.
         if gone or self._unsaved > _UNSAVED_MOST:
@@ -193,7 +185,8 @@ class VectorIndex:
         self._move_if_due()
 
     def _add(self, shelf: Shelf, document_id: str) -> None:
-        ids, vectors = shelf.chunk_ids(document_id), shelf.vectors(document_id, self._embedder)
+        # In this order: of one that is deleted meanwhile there are no numbers.
+        vectors, ids = shelf.vectors(document_id, self._embedder), shelf.chunk_ids(document_id)
         if vectors is None or vectors.shape != (len(ids), self._dim):
             if len(ids):  # else it was deleted meanwhile, or is empty
                 self._missing.add(document_id)
@@ -242,3 +235,8 @@ class VectorIndex:
             {},
         )
         self._unsaved, self._moved_to = 0, self._index.disk_name
+
+
+def _first(ids: Ids) -> int:
+    """As ``Shelf.first_chunks`` tells it."""
+    return int(ids[0]) if len(ids) else -1

@@ -43,3 +43,20 @@ def test_a_damaged_vector_is_found_by_check_and_repaired(library):
     assert [flaw.repaired for flaw in library.check(repair=True)] == [True]
     library._searcher._vectors.settle()
     assert list(library.check()) == []
+
+
+def test_what_another_process_deletes_and_adds_again_is_found_by_both(library):
+    def opened():
+        return Library(settings=library.settings, model=ScriptedLLM([]), embedder=HashingEmbedder())
+
+    with opened() as other:
+        name, text = "6.txt", other.file("6.txt").read_bytes()
+        other.delete(name)
+        other.add(text, name=name)
+        assert list(other.check()) == []
+        library.add(b"A zebra came at noon.", name="zebra.txt")
+        assert list(library.check()) == []
+        wanted = library.show(name).id
+        for each in (other, library):
+            found = each.search("The lamp 6 of tower 2 burned", documents=[name], top_k=1)
+            assert [passage.document_id for passage in found] == [wanted]

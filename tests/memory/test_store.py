@@ -86,9 +86,11 @@ def test_a_document_is_unseen_until_it_is_finished(store):
     intake.put_text(tale(), [Span(0, 28)])
     assert store.entries() == []
     assert store.document_ids() == set()
+    assert store.first_chunks() == {}
     assert [e.state for e in store.entries(state=None)] == ["reading"]
     intake.finish("a" * 64)
     assert store.document_ids() == {"a" * 64}
+    assert store.first_chunks() == {"a" * 64: store.chunk_ids("a" * 64)[0]}
     assert store.generation() == before + 1
 
 

@@ -70,6 +70,9 @@ class FakeShelf:
     def document_ids(self) -> set[str]:
         return set(self._ids)
 
+    def first_chunks(self) -> dict[str, int]:
+        return {each: min(ids, default=-1) for each, ids in self._ids.items()}
+
     def chunk_ids(self, document_id: str):
         return np.array(self._ids.get(document_id, []), np.int64)
 

@@ -41,8 +41,9 @@ def test_it_follows_the_shelf(tmp_path, shelf):
     assert found(index, "whale", documents=["no such"]) == []
     shelf.remove("sea")
     shelf.add("sea", "the whale")
-    index.sync(shelf, verify=True)
+    index.sync(shelf)
     assert found(index, "whale")[0] == 5
+    assert found(index, "whale", documents=["sea"]) == [5]
 
 
 def test_the_file_saves_reading_vectors_again(tmp_path, shelf, monkeypatch):

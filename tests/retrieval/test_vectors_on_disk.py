@@ -39,7 +39,7 @@ def saved(tmp_path, shelf):
 
 
 def settled(index, shelf):
-    index.sync(shelf, verify=True)
+    index.sync(shelf)
     index.settle()
     while index._index.due:
         index.sync(shelf)
@@ -174,6 +174,23 @@ def test_where_another_process_has_moved_this_one_goes_over_to_its_files(tmp_pat
     assert len(mine._index.fresh) == 10
     assert whole(mine, shelf)
     mine.close()
+
+
+def test_what_another_process_has_deleted_and_added_again_is_replaced(tmp_path, shelf):
+    folder = saved(tmp_path, shelf)
+    mine, theirs = opened(tmp_path), opened(tmp_path)
+    mine.sync(shelf)
+    theirs.sync(shelf)
+    shelf.remove("d3")
+    theirs.sync(shelf)  # overwrites it in the files that both have
+    shelf.add("d3", words(3))
+    theirs.sync(shelf)
+    theirs.close()
+    mine.sync(shelf)
+    assert whole(mine, shelf)
+    assert best(mine, "word3 item3 about things") == shelf.chunk_ids("d3")[3]
+    mine.close()
+    assert manifest(folder)["documents"]["d3"][0][0] == shelf.chunk_ids("d3")[0]
 
 
 def test_one_that_is_late_goes_on_with_files_that_are_gone(tmp_path, shelf):

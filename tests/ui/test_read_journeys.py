@@ -136,6 +136,7 @@ def test_from_the_question_to_the_marked_words_over_refresh_stop_and_kill(
     site.start()
     page.reload()
     page.get_by_text("The server ended before this answer did").wait_for()
+    page.get_by_text("Ask again").nth(2).wait_for()
     assert page.get_by_text("Ask again").count() == 3
 
 

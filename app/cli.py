@@ -19,6 +19,7 @@ from app.cli_options import DocOption, JsonOption, LibraryOption, print_json
 from app.cli_serve import serve
 from app.cli_ui import ui
 from app.cli_watch import watch
+from app.interrupts import repeat_dropped_interrupts
 from serving.errors import GistreeError
 
 if TYPE_CHECKING:
@@ -347,6 +348,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Names of files may hold bytes that are no UTF-8; they must not end the program.
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    repeat_dropped_interrupts()
     try:
         app()
     except (GistreeError, OSError, ValueError) as error:

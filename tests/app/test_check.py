@@ -104,18 +104,43 @@ def test_spans_outside_the_text_and_gaps_are_named(shelf):
     assert any("in no chunk" in flaw.what for flaw in shelf.check())
 
 
-def test_an_index_that_holds_something_else_is_built_anew(opened, shelf, tmp_path):
-    shelf.close()
-    manifest = tmp_path / "library" / "index" / "dense" / "manifest.json"
-    data = json.loads(manifest.read_text())
-    one, two = data["documents"]
-    data["documents"] = {one: data["documents"][two], two: data["documents"][one]}
-    manifest.write_text(json.dumps(data))
+def index_book(tmp_path):
+    return tmp_path / "library" / "index" / "dense" / "manifest.json"
+
+
+def test_an_index_that_holds_something_else_is_built_anew(opened, tmp_path):
+    library = opened()
+    for word in ("schooner", "windmill"):
+        text = " ".join(f"Line {n} tells of the {word} once more." for n in range(200))
+        library.add(text.encode(), name=f"{word}.txt")
+    library.search("schooner")
+    library.close()
+    book = index_book(tmp_path)
+    data = json.loads(book.read_text())
+    one, two = (ranges[0] for ranges in data["documents"].values())
+    one[1], two[1] = one[1] - 1, two[1] - 1  # their last chunks change places
+    for ranges, taken in zip(data["documents"].values(), (two[1], one[1]), strict=True):
+        ranges.append([taken, taken + 1])
+    book.write_text(json.dumps(data))
     library = opened()
     assert flaws(library) == [("index", False)] * 2
     assert flaws(library, repair=True) == [("index", True)] * 2
     assert flaws(library) == []
-    assert library.search("schooner reef", documents=["lamp.txt"])
+    found = library.search("schooner", documents=["schooner.txt"])
+    assert {each.document_id for each in found} == {library.show("schooner.txt").id}
+
+
+def test_an_index_under_other_numbers_follows_of_itself(opened, shelf, tmp_path):
+    shelf.close()
+    book = index_book(tmp_path)
+    data = json.loads(book.read_text())
+    one, two = data["documents"]
+    data["documents"] = {one: data["documents"][two], two: data["documents"][one]}
+    book.write_text(json.dumps(data))
+    library = opened()
+    assert flaws(library) == []
+    found = library.search("schooner reef", documents=["lamp.txt"])
+    assert {each.document_id for each in found} == {library.show("lamp.txt").id}
 
 
 def test_rows_that_belong_to_nothing_are_named(shelf):

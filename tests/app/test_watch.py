@@ -124,9 +124,12 @@ def test_on_the_command_line_until_ctrl_c(tmp_path, folder):
     door = Door(tmp_path, model_cache(), {"GISTREE_MODEL": "http://127.0.0.1:9"})
     write(folder / "lamp.txt", "The lamp went out at nine.")
     process = door.start("watch", folder, "--json")
-    line = process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    try:
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert json.loads(line)["event"] == "added"
     assert b"Traceback" not in said
     assert process.returncode == 130

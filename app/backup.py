@@ -93,10 +93,12 @@ def _write(part: Path, copy: Path, place: Place, needed: dict[str, bool]) -> boo
 
 def _beside(place: Place) -> list[Path]:
     """Files of the library that neither the database names nor can be made again."""
-    found = [place.folder / "watched.json", *sorted(place.batches.glob("*/*"))]
+    found = [place.folder / "watched.json"]
+    for parent, _, names in os.walk(place.batches):  # passes over a batch that is deleted meanwhile
+        found += [Path(parent, name) for name in names]
     return [
         path
-        for path in found
+        for path in sorted(found)
         if path.is_file()
         and path.suffix not in _PASSING
         and _BESIDE.fullmatch(path.relative_to(place.folder).as_posix())

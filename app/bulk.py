@@ -21,46 +21,61 @@ class _Stopped(Exception):
     """The run has ended: what was finished of a file is kept, and the next start goes on."""
 
 
-def files_in(folder: Path, *, but: Path) -> list[Path]:
-    """The files under a folder in order, without hidden ones.
+def files_in(folder: Path, *, but: Path, on_error: Callable[[OSError], None]) -> list[Path]:
+    """The files under a folder in order, without hidden ones; others may be at work in it.
 
     Args:
         folder: Where to look.
         but: A folder that is left out: the library's own.
+        on_error: Told of a folder or a file that cannot be looked at (``error.filename``); the
+            others are found.
     """
     own = but.resolve()
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and not path.resolve().is_relative_to(own)
-    )
+    found = []
+    for parent, folders, names in os.walk(folder, onerror=on_error):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (Path(parent, name) for name in names if not name.startswith(".")):
+            try:
+                if path.is_file() and not path.resolve().is_relative_to(own):
+                    found.append(path)
+            except OSError as error:
+                on_error(error)
+    return sorted(found)
 
 
-def expanded(name: str, *, but: Path) -> list[Path]:
+def expanded(name: str, *, but: Path) -> tuple[list[Path], list[tuple[Path, DocumentError]]]:
     """The files that a person means: a file, a folder's, or those that a pattern fits.
 
     Args:
         name: A path, or a pattern such as "reports/**/*.pdf".
         but: As of ``files_in``.
 
+    Returns:
+        The files, and what cannot be looked at, such as a folder without permission.
+
     Raises:
         DocumentNotFound: nothing is there.
     """
     path = os.path.expanduser(name)
     if os.path.isdir(path):
-        found = files_in(Path(path), but=but)
-        if not found:
+        unread: list[tuple[Path, DocumentError]] = []
+
+        def keep(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError):  # it has gone since it was seen
+                why = f"{clean(str(error.filename))} cannot be looked at: {error.strerror}"
+                unread.append((Path(error.filename), DocumentError(why)))
+
+        found = files_in(Path(path), but=but, on_error=keep)
+        if not found and not unread:
             raise DocumentNotFound(f"there are no files in {clean(name)}")
-        return found
+        return found, unread
     if os.path.lexists(path) or not glob.has_magic(path):
-        return [Path(name)]  # whoever adds it says what is wrong with it
+        return [Path(name)], []  # whoever adds it says what is wrong with it
     matches = map(Path, sorted(glob.glob(path, recursive=True)))
     found = [match for match in matches if match.is_file()]
     if not found:
         raise DocumentNotFound(f"no file fits {clean(name)}")
-    return found
+    return found, []
 
 
 def add_many(

@@ -99,9 +99,12 @@ def add(
                     failed += less
                     continue
                 try:
-                    files += expanded(path, but=lib.place.folder)
+                    found, unread = expanded(path, but=lib.place.folder)
                 except DocumentError as error:
                     failed.append(Failure(Path(path), error))
+                else:
+                    files += found
+                    failed += [Failure(where, why) for where, why in unread]
             several = lib.add_many(
                 files, password=password, tags=tag or (), workers=workers, on_progress=show
             )

@@ -230,13 +230,13 @@ class Library:
         folder = readable(folder, "folder")
         if not folder.is_dir():
             raise DocumentNotFound(f"there is no folder {clean(str(folder))}")
-        paths = expanded(str(folder), but=self.place.folder)
+        paths, unread = expanded(str(folder), but=self.place.folder)
         done = dict(
             self.add_many(
                 paths, password=password, tags=tags, workers=workers, on_progress=on_progress
             )
         )
-        ended = [(path, done[path]) for path in paths]
+        ended = [*((path, done[path]) for path in paths), *unread]
         return (
             tuple(entry for _, entry in ended if isinstance(entry, Entry)),
             tuple(Failure(path, why) for path, why in ended if not isinstance(why, Entry)),

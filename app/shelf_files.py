@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shutil
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -48,11 +47,8 @@ class Files:
         return target
 
     def remove(self, file: str) -> None:
-        """Takes a file away, and its folder when nothing else lies there."""
-        target = self.path(file)
-        target.unlink(missing_ok=True)
-        if target.parent.exists() and not any(target.parent.iterdir()):
-            shutil.rmtree(target.parent, ignore_errors=True)
+        """Takes a file away; its folder stays, for another process may be about to use it."""
+        self.path(file).unlink(missing_ok=True)
 
     def sweep(self, known: Callable[[], Iterable[str]]) -> list[Path]:
         """Removes what a process that died left; see ``orphans``."""

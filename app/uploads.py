@@ -6,6 +6,7 @@ import re
 import time
 import uuid
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,10 +111,11 @@ class Uploads:
         """Removes uploads that nobody waits for and that are an hour old; returns how many."""
         removed = 0
         for path in self.folder.glob("*"):
-            if path.name in known or time.time() - path.stat().st_mtime < _LEFT_ALONE_S:
-                continue
-            path.unlink(missing_ok=True)
-            removed += 1
+            with suppress(FileNotFoundError):  # another process sweeps, too
+                if path.name in known or time.time() - path.stat().st_mtime < _LEFT_ALONE_S:
+                    continue
+                path.unlink()
+                removed += 1
         return removed
 
 

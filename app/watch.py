@@ -52,7 +52,7 @@ class Event:
 
     Attributes:
         what: "added", "changed", "failed", "gone" (its document is still there) or "deleted".
-        path: Of the file.
+        path: Of the file, or of a folder that cannot be looked into ("failed").
         document: Id of its document, or empty.
         why: Why it could not be read, or empty.
     """
@@ -100,17 +100,33 @@ class Watch:
         self._settled_s = settled_s
         self._book = library.place.folder / _BOOK
         self._seen = self._read()
+        self._unread: dict[Path, str] = {}
 
     def catch_up(self) -> Iterator[Event]:
-        """Takes in what has come, changed or gone since it last looked."""
+        """Takes in what has come, changed or gone since it last looked.
+
+        Nothing counts as gone that lies in a folder which cannot be looked into: on a disk that is
+        away, for example, or without permission.
+        """
         there: dict[Path, tuple[int, int]] = {}
+        unread: dict[Path, str] = {}
+
+        def keep(error: OSError) -> None:
+            path = Path(error.filename)
+            if path in self._folders or not isinstance(error, FileNotFoundError):
+                unread[path] = error.strerror or str(error)  # the rest has gone meanwhile
+
         for folder in self._folders:
-            for path in files_in(folder, but=self._library.place.folder):
+            for path in files_in(folder, but=self._library.place.folder, on_error=keep):
                 try:
                     status = path.stat()
-                except OSError:
-                    continue  # gone meanwhile
-                there[path] = (status.st_size, status.st_mtime_ns)
+                except OSError as error:
+                    keep(error)
+                else:
+                    there[path] = (status.st_size, status.st_mtime_ns)
+        before, self._unread = self._unread, unread
+        for path in unread.keys() - before.keys():
+            yield Event("failed", path, why=f"cannot be looked at: {unread[path]}")
         yield from self._gone(set(map(str, there)))
         fresh = [path for path, stamp in there.items() if self._is_due(path, stamp)]
         for path, ended in self._library.add_many(fresh, workers=self._workers):
@@ -156,6 +172,8 @@ class Watch:
     def _gone(self, there: set[str]) -> Iterator[Event]:
         mine = tuple(f"{folder}/" for folder in self._folders)
         for name in [n for n in self._seen if n.startswith(mine) and n not in there]:
+            if any(Path(name).is_relative_to(folder) for folder in self._unread):
+                continue
             document = self._seen.pop(name).document
             self._write()
             deleted = self._delete and document and self._remove(document)

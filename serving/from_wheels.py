@@ -134,7 +134,8 @@ def _download(package: str, shelf: Path, tell: Callable[[int], None]) -> Path:
 def _largest_in(folder: Path) -> int:
     """Bytes of the largest file in a folder at whose contents another process is at work."""
     largest = 0
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            largest = max(largest, path.stat().st_size)
+    for parent, _, names in os.walk(folder):  # passes over a folder that has gone
+        for name in names:
+            with suppress(FileNotFoundError):
+                largest = max(largest, os.stat(os.path.join(parent, name)).st_size)
     return largest

@@ -1,3 +1,4 @@
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,20 @@ def well(tmp_path) -> Path:
     path = tmp_path / "well.txt"
     path.write_text(WELL, encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """Folders that the system does not let anybody look into; root may look everywhere."""
+    refused, scandir = {}, os.scandir
+
+    def look(path="."):
+        if str(path) in refused:
+            raise OSError(refused[str(path)], "no such luck", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", look)
+    return refused
 
 
 @pytest.fixture

@@ -1,7 +1,10 @@
 """Many files at once."""
 
+import errno
+import shutil
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -42,6 +45,40 @@ def test_a_second_pass_reads_nothing(opened, shelf):
     seen = []
     library.add_folder(shelf, workers=3, on_progress=seen.append)
     assert {p.stage for p in seen if p.name.startswith(("tale", "same"))} == {"done"}
+
+
+def test_a_folder_at_whose_contents_others_are_at_work(shelf, tmp_path):
+    ended = threading.Event()
+
+    def come_and_go():
+        while not ended.is_set():
+            folder = shelf / "passing" / "deeper"
+            folder.mkdir(parents=True)
+            (folder / "passing.txt").write_text("here and gone")
+            shutil.rmtree(shelf / "passing")
+
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(come_and_go)
+        try:
+            for _ in range(300):
+                found = {path.name for path in expanded(str(shelf), but=tmp_path / "library")[0]}
+                assert len(found - {"passing.txt"}) == 12
+        finally:
+            ended.set()
+        other.result()
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE])
+def test_a_folder_that_cannot_be_looked_into_is_told(opened, shelf, refused, number):
+    (shelf / ".hidden").mkdir()
+    refused[str(shelf / "deep")] = refused[str(shelf / ".hidden")] = number
+    added, failed = opened().add_folder(shelf)
+    assert [entry.name for entry in added] == ["same.txt"]
+    assert {failure.path.name for failure in failed} == {"bad.pdf", "empty.txt", "deep"}
+    refused[str(shelf)] = number
+    added, (failure,) = opened().add_folder(shelf)
+    assert not added
+    assert str(failure.error) == f"{shelf} cannot be looked at: no such luck"
 
 
 def test_so_many_at_a_time_and_no_more(tmp_path):
@@ -107,7 +144,7 @@ def test_what_was_interrupted_goes_on(opened, shelf, monkeypatch):
     ],
 )
 def test_files_folders_and_patterns(shelf, tmp_path, pattern, names):
-    found = expanded(str(shelf / pattern), but=tmp_path / "library")
+    found, _ = expanded(str(shelf / pattern), but=tmp_path / "library")
     assert {path.name for path in found} == names
 
 
@@ -115,4 +152,5 @@ def test_a_pattern_that_nothing_fits_and_a_file_named_like_one(shelf, tmp_path):
     with pytest.raises(DocumentNotFound, match="no file fits"):
         expanded(str(shelf / "*.docx"), but=tmp_path)
     (shelf / "notes [1].txt").write_text("x")
-    assert expanded(str(shelf / "notes [1].txt"), but=tmp_path / "l") == [shelf / "notes [1].txt"]
+    found, _ = expanded(str(shelf / "notes [1].txt"), but=tmp_path / "l")
+    assert found == [shelf / "notes [1].txt"]

@@ -1,5 +1,7 @@
 import errno
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -18,7 +20,7 @@ def test_a_file_appears_whole_under_the_name_of_its_bytes(tmp_path):
     assert sorted(told) == told
 
 
-def test_removing_the_last_file_removes_its_folder(tmp_path):
+def test_a_file_is_removed_and_what_lies_beside_it_stays(tmp_path):
     source = tmp_path / "a.txt"
     source.write_bytes(b"x")
     files = Files(tmp_path / "files")
@@ -28,7 +30,29 @@ def test_removing_the_last_file_removes_its_folder(tmp_path):
     assert files.path("aa/two.txt").exists()
     files.remove("aa/two.txt")
     files.remove("aa/two.txt")
-    assert list(files.folder.iterdir()) == []
+    assert not files.has_any
+
+
+def test_files_come_while_others_beside_them_go(tmp_path):
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"x")
+    files, ended = Files(tmp_path / "files"), threading.Event()
+
+    def come_and_go():
+        while not ended.is_set():
+            files.put(source, "aa/passing.txt", lambda _: None)
+            files.remove("aa/passing.txt")
+
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(come_and_go)
+        try:
+            for number in range(300):
+                files.put(source, f"aa/{number}.txt", lambda _: None)
+                files.orphans(list)
+                files.remove(f"aa/{number}.txt")
+        finally:
+            ended.set()
+        other.result()
 
 
 def test_a_copy_that_fails_leaves_nothing(tmp_path):

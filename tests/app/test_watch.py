@@ -1,5 +1,6 @@
 """Folders that are watched."""
 
+import errno
 import json
 import os
 import signal
@@ -85,6 +86,29 @@ def test_a_bad_file_is_told_once_and_again_when_it_changes(opened, folder):
     assert watch(library, folder) == []
     write(folder / "bad.pdf", "%PDF-1.7 nothing again")
     assert watch(library, folder) == [("failed", "bad.pdf")]
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENOENT])
+def test_what_cannot_be_looked_at_has_not_gone(opened, folder, refused, number):
+    library = opened()
+    write(folder / "lamp.txt", "The lamp went out at nine.")
+    (folder / "deep").mkdir()
+    write(folder / "deep" / "well.txt", "The well is nine fathoms deep.")
+    keeper = Watch(library, [folder], delete=True)
+    assert len(list(keeper.catch_up())) == 2
+    for where in (folder, folder / "deep"):
+        if number == errno.ENOENT and where != folder:
+            continue  # it has gone indeed
+        refused[str(where)] = number
+        (event,) = keeper.catch_up()
+        assert str(event) == f"failed {where}: cannot be looked at: no such luck"
+        assert list(keeper.catch_up()) == []  # told once
+        refused.clear()
+        assert list(keeper.catch_up()) == []
+        assert len(library.list()) == 2
+    (folder / "deep" / "well.txt").unlink()
+    (folder / "deep").rmdir()
+    assert [event.what for event in keeper.catch_up()] == ["deleted"]
 
 
 def test_a_damaged_book_and_a_folder_that_is_not_there(opened, folder, caplog):

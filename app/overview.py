@@ -3,8 +3,8 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from app.library import Library
@@ -93,20 +93,11 @@ def overview(
 
 def room_bytes(library: Library) -> int:
     """Bytes that a library takes on this disk: files, database, indexes, uploads."""
-    return _tree_bytes(library.place.folder)
-
-
-def _tree_bytes(folder: Path) -> int:
     total = 0
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    total += _tree_bytes(Path(entry.path))
-                else:
-                    total += entry.stat(follow_symlinks=False).st_size
-    except FileNotFoundError:  # it went while it was counted
-        return total
+    for parent, _, names in os.walk(library.place.folder):
+        for name in names:
+            with suppress(FileNotFoundError):  # it went while it was counted
+                total += os.lstat(os.path.join(parent, name)).st_size
     return total
 
 

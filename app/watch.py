@@ -105,8 +105,8 @@ class Watch:
     def catch_up(self) -> Iterator[Event]:
         """Takes in what has come, changed or gone since it last looked.
 
-        Nothing counts as gone that lies in a folder which cannot be looked into: on a disk that is
-        away, for example, or without permission.
+        Nothing counts as gone that lies in a folder which cannot be looked into: on a share that
+        does not answer, for example, or without permission.
         """
         there: dict[Path, tuple[int, int]] = {}
         unread: dict[Path, str] = {}

@@ -1,8 +1,10 @@
 """A library in one file, and back; what is not whole is refused."""
 
 import io
+import shutil
 import tarfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -72,6 +74,28 @@ def test_answers_that_are_written_meanwhile_do_not_spoil_it(opened, shelf, tmp_p
     finally:
         stop.set()
         writer.join()
+
+
+def test_batches_that_come_and_go_meanwhile_do_not_end_it(shelf, tmp_path):
+    ended = threading.Event()
+
+    def come_and_go():
+        while not ended.is_set():
+            for number in range(20):
+                folder = shelf.place.batches / f"b-{number}"
+                folder.mkdir(parents=True)
+                (folder / "answers.jsonl").write_text("{}")
+            shutil.rmtree(shelf.place.batches)
+
+    with ThreadPoolExecutor() as pool:
+        other = pool.submit(come_and_go)
+        try:
+            for number in range(40):
+                shelf.backup(tmp_path / f"{number}.tar")
+        finally:
+            ended.set()
+        other.result()
+    assert restore(tmp_path / "39.tar", tmp_path / "restored") == len(shelf.list())
 
 
 def test_a_backup_is_of_one_moment_while_others_write(opened, shelf, tmp_path):

@@ -1,6 +1,7 @@
 """Many files at once."""
 
 import errno
+import os
 import shutil
 import threading
 import time
@@ -79,6 +80,20 @@ def test_a_folder_that_cannot_be_looked_into_is_told(opened, shelf, refused, num
     added, (failure,) = opened().add_folder(shelf)
     assert not added
     assert str(failure.error) == f"{shelf} cannot be looked at: no such luck"
+
+
+def test_a_folder_without_permission(opened, shelf):
+    (shelf / "deep").chmod(0)
+    if os.access(shelf / "deep", os.R_OK):
+        pytest.skip("this person may look everywhere, as root may")
+    try:
+        added, failed = opened().add_folder(shelf)
+    finally:
+        (shelf / "deep").chmod(0o700)
+    assert [entry.name for entry in added] == ["same.txt"]
+    assert f"{shelf / 'deep'} cannot be looked at: Permission denied" in map(
+        str, (failure.error for failure in failed)
+    )
 
 
 def test_so_many_at_a_time_and_no_more(tmp_path):

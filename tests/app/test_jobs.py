@@ -1,6 +1,7 @@
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -179,6 +180,18 @@ def test_uploads_that_nobody_waits_for_go_after_an_hour(opened):
         fresh.id,
         library.jobs.get(kept.id).work.split('"')[3],
     }
+
+
+def test_several_sweep_at_once(tmp_path):
+    uploads = Uploads(tmp_path)
+    for number in range(300):
+        kept = uploads.receive(f"{number}.txt", [b"%d" % number])
+        os.utime(uploads.path(kept.id), (1, 1))
+    there = len(list(uploads.folder.iterdir()))
+    with ThreadPoolExecutor(8) as pool:
+        swept = pool.map(lambda _: uploads.sweep(()), range(8))
+    assert sum(swept) == there  # each file by one of them
+    assert list(uploads.folder.iterdir()) == []
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(opened):
